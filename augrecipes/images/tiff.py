@@ -22,9 +22,9 @@ WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES = 256, 257, 258, 274, 277  # tags
 _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, _KIND, _OLD_KIND = 262, 284, 317, 338, 339, 254, 255
 _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 259, 266, 278, 322, 323
 _PLACES = 273, 279, 324, 325  # of strips and of tiles: where they begin, and their bytes
-_NEEDED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
-_NEEDED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
-_WIDTHS = {1: 1, 3: 2, 16: 8}  # bytes of a number of a type; others have four
+_USED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
+_USED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT, _KIND, _OLD_KIND}
+_NUMBERS = {1: "B", 3: "H", 4: "I", 16: "Q"}  # by their types
 _REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
 _COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
 _OTHER_COLOURS = (3, 4, 5, 6, 8, 9, 10)  # of a palette, a mask, CMYK, YCbCr, Lab
@@ -38,6 +38,14 @@ _DIFFERENCES, _FLOATING = 2, 3  # predictors
 _MOST_PAGES = 100
 _HEAD = 8  # bytes of the head of a TIFF
 _MOST = 1 << 26  # bytes that are unpacked at a time: Pillow refuses images of many pixels
+
+
+class Tags(dict[int, tuple[int, ...]]):
+    """What a directory says, by the number of each tag."""
+
+    def first(self, tag: int, default: int) -> int:
+        """The first number of a tag, or the one that stands for it."""
+        return self[tag][0] if self.get(tag) else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,39 +73,44 @@ class Blocks:
     fill: int
 
 
-def directory(data: bytes, at: int | None = None) -> Any:
-    """The tags of the first image of a TIFF, or of the one that is described at byte `at`. Raises UnreadableError."""
-    from PIL.TiffImagePlugin import ImageFileDirectory_v2
-
-    tags, file = ImageFileDirectory_v2(data[: 16 if data[2:3] == b"+" else 8]), io.BytesIO(data)
-    file.seek(tags.next if at is None else at)
-    entries, _ = _entries(data, file.tell())
-    tags.load(file)
-    if not _NEEDED.isdisjoint(entries.keys() - {*tags}):  # Pillow leaves out what it cannot read
-        raise UnreadableError("truncated or damaged: a TIFF whose directory is not whole")
-    return tags
+def _order(data: bytes) -> str:
+    return "<" if data[:1] == b"I" else ">"
 
 
-def _entries(data: bytes, at: int) -> tuple[dict[int, bytes], int]:
-    """The tags of a directory, each with the beginning of its value or where that stands; and the next directory."""
-    order, big = "<" if data[:1] == b"I" else ">", b"+" in data[2:4]
-    count, entry, place = (order + code for code in (("Q", "HHQ8s", "Q") if big else ("H", "HHI4s", "I")))
+def directory(data: bytes, at: int | None = None) -> Tags:
+    """The tags of the first image of a TIFF, or of the one that is described at byte `at`. Raises struct.error."""
+    return _directory(data, _first(data) if at is None else at)[0]
+
+
+def _first(data: bytes) -> int:
+    place, at = ("Q", 8) if b"+" in data[2:4] else ("I", 4)
+    return int(struct.unpack_from(_order(data) + place, data, at)[0])
+
+
+def _directory(data: bytes, at: int) -> tuple[Tags, int]:
+    """The tags at a byte, as far as they are of use here, and where the next directory is."""
+    count, entry, place = (
+        _order(data) + code for code in (("Q", "HHQ8s", "Q") if b"+" in data[2:4] else ("H", "HHI4s", "I"))
+    )
     (number,), start = struct.unpack_from(count, data, at), at + struct.calcsize(count)
-    end = start + number * struct.calcsize(entry)
-    tags = {tag: value[: _WIDTHS.get(kind, 4)] for tag, kind, _, value in struct.iter_unpack(entry, data[start:end])}
+    end, tags = start + number * struct.calcsize(entry), Tags()
+    for tag, kind, length, raw in struct.iter_unpack(entry, data[start:end]):
+        if tag in _USED and kind in _NUMBERS:
+            numbers = f"{_order(data)}{length}{_NUMBERS[kind]}"
+            inline = struct.calcsize(numbers) <= len(raw)
+            tags[tag] = struct.unpack_from(numbers, *((raw, 0) if inline else (data, *struct.unpack(place, raw))))
     return tags, struct.unpack_from(place, data, end)[0]
 
 
 def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
     """Where the images of a TIFF are described, in order; previews and masks of another one are none of their own."""
-    found, seen, order = list[int](), {0}, "little" if data[:1] == b"I" else "big"
+    found, seen = list[int](), {0}
     with suppress(struct.error):  # damage behind the first image is not ours to tell
-        (at,) = struct.unpack_from("<>"[order == "big"] + "IQ"[b"+" in data[2:4]], data, 8 if b"+" in data[2:4] else 4)
+        at = _first(data)
         while len(found) < most and len(seen) <= MOST_PARTS and at not in seen:
             seen.add(at)
-            tags, following = _entries(data, at)
-            kind, old = (int.from_bytes(tags.get(tag, b""), order) for tag in (_KIND, _OLD_KIND))  # type: ignore[arg-type]
-            if not (found and (kind & _REDUCED_OR_MASK or old == _OLD_REDUCED)):
+            tags, following = _directory(data, at)
+            if not (found and (tags.first(_KIND, 0) & _REDUCED_OR_MASK or tags.first(_OLD_KIND, 0) == _OLD_REDUCED)):
                 found.append(at)
             at = following
     return found
@@ -105,65 +118,66 @@ def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
 
 def with_first(data: bytes, at: int) -> bytes:
     """The TIFF with the image that is described at byte `at` as its first."""
-    order = "<" if data[:1] == b"I" else ">"
     if b"+" in data[2:4]:
-        return data[:8] + struct.pack(order + "Q", at) + data[16:]
-    return data[:4] + struct.pack(order + "I", at) + data[8:]
+        return data[:8] + struct.pack(_order(data) + "Q", at) + data[16:]
+    return data[:4] + struct.pack(_order(data) + "I", at) + data[8:]
 
 
-def bands(tags: Any) -> int:
+def bands(tags: Tags) -> int:
     """The samples of a pixel, where they are more than grey or colours and what the file says is alpha; else 0."""
-    count, colorants = tags.get(SAMPLES, 1), _COLORANTS.get(tags.get(_PHOTOMETRIC, 1), 1)
+    count, colorants = tags.first(SAMPLES, 1), _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1)
     extra = tags.get(_EXTRA, (2,))  # four without a word are RGBA, as in other readers
     return count if count > colorants + (extra[0] in _ALPHA) else 0
 
 
-def bounds(tags: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def bounds(tags: Tags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the strips or tiles of an image begin, and how many bytes each has. Raises UnreadableError."""
-    starts, sizes = (tags.get(one, tags.get(other, ())) for one, other in zip(_PLACES[:2], _PLACES[2:], strict=True))
+    starts, sizes = (tags.get(one) or tags.get(other, ()) for one, other in zip(_PLACES[:2], _PLACES[2:], strict=True))
     if not starts or len(starts) != len(sizes):
         raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
     return np.array(starts, np.int64), np.array(sizes, np.int64)
 
 
-def white(tags: Any) -> bool:
+def white(tags: Tags) -> bool:
     """Whether the least sample of grey is white."""
-    return bool(tags.get(_PHOTOMETRIC, 1) == _WHITE_IS_ZERO)
+    return bool(tags.first(_PHOTOMETRIC, 1) == _WHITE_IS_ZERO)
 
 
-def kind(tags: Any) -> Any:
+def kind(tags: Tags) -> Any:
     """That of the samples, as numpy has it: `u`, `i` or `f`; unusual ones count as `u`, of which no dtype comes."""
-    return _KINDS.get(tags.get(_FORMAT, (1,))[0], "u")
+    return _KINDS.get(tags.first(_FORMAT, 1), "u")
 
 
-def has_alpha(tags: Any) -> bool:
+def has_alpha(tags: Tags) -> bool:
     """Whether the last sample of grey or colours is alpha."""
-    return bool(not bands(tags) and tags.get(SAMPLES, 1) > _COLORANTS.get(tags.get(_PHOTOMETRIC, 1), 1))
+    return bool(not bands(tags) and tags.first(SAMPLES, 1) > _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1))
 
 
-def blocks(tags: Any, order: str) -> Blocks | None:
+def blocks(tags: Tags, order: str) -> Blocks | None:
     """Where and how the samples lie, of bands and of what has not 8 bits; None where Pillow is to read them.
 
     That is all of 8 bits, and what is no bytes, or colours of another kind than red, green, blue. UnreadableError.
     """
-    bits, forms, count = {*tags.get(BITS, (1,))}, {*tags.get(_FORMAT, (1,))}, tags.get(SAMPLES, 1)
+    bits, forms, count = {*tags.get(BITS, (1,))}, {*tags.get(_FORMAT, (1,))}, tags.first(SAMPLES, 1)
     dtype = _DTYPES.get((max(bits), max(forms)))
-    packing, photometric = tags.get(_COMPRESSION, 1), tags.get(_PHOTOMETRIC, 1)
+    packing, photometric = tags.first(_COMPRESSION, 1), tags.first(_PHOTOMETRIC, 1)
     if len(bits) > 1 or len(forms) > 1 or dtype is None or packing not in _BYTES:
         return None
     if not bands(tags):
         associated = has_alpha(tags) and _ASSOCIATED in tags.get(_EXTRA, ())
         if dtype == "u1" or photometric in _OTHER_COLOURS or count < _COLORANTS.get(photometric, 1) or associated:
             return None
-    rows, columns, tiles = tags[HEIGHT], tags[WIDTH], _TILE_WIDTH in tags
-    block = (tags[_TILE_HEIGHT], tags[_TILE_WIDTH]) if tiles else (min(tags.get(_STRIP_ROWS, rows), rows), columns)
-    planes = count if tags.get(_PLANAR, 1) == 2 else 1
+    (rows,), (columns,), tiles = tags[HEIGHT], tags[WIDTH], _TILE_WIDTH in tags
+    block = (
+        (tags[_TILE_HEIGHT][0], tags[_TILE_WIDTH][0]) if tiles else (min(tags.first(_STRIP_ROWS, rows), rows), columns)
+    )
+    planes = count if tags.first(_PLANAR, 1) == 2 else 1
     starts, sizes = bounds(tags)
     number = -(-rows // block[0]) * -(-columns // block[1])  # of blocks of a plane
     if len(starts) < planes * number or not 1 <= count <= MOST_CHANNELS:
         raise UnreadableError(f"damaged: a TIFF of {count} samples a pixel, and {len(starts)} strips or tiles of them")
     places = np.stack([starts, sizes], axis=-1)[: planes * number].reshape(planes, number, 2)
-    predictor, fill = tags.get(_PREDICTOR, 1), tags.get(_FILL_ORDER, 1)
+    predictor, fill = tags.first(_PREDICTOR, 1), tags.first(_FILL_ORDER, 1)
     return Blocks(np.dtype(order + dtype), (rows, columns, count), block, places, tiles, packing, predictor, fill)
 
 

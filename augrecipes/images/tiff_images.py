@@ -23,9 +23,14 @@ def header(data: bytes) -> ImageHeader:
 def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
     """The header of the first image of a TIFF, or of the one that is described at byte `at`."""
     tags = tiff.directory(data, at)
-    bits, turn = max(tags.get(tiff.BITS, (1,))), tags.get(tiff.ORIENTATION, 1)
+    bits, turn = max(tags.get(tiff.BITS, (1,))), tags.first(tiff.ORIENTATION, 1)
     least = int(np.sum(tiff.bounds(tags), axis=0).max())
-    about = {"width": tags[tiff.WIDTH], "height": tags[tiff.HEIGHT], "bits": bits, "sample_kind": tiff.kind(tags)}
+    about: dict[str, Any] = {
+        "width": tags[tiff.WIDTH][0],
+        "height": tags[tiff.HEIGHT][0],
+        "bits": bits,
+        "sample_kind": tiff.kind(tags),
+    }
     about |= {"orientation": turn if turn in range(1, 9) else 1, "white": bits > 8 and tiff.white(tags)}
     about |= {"most": 2**bits - 1 if 8 < bits < 16 else 65535}
     if (blocks := tiff.blocks(tags, "<" if data[:1] == b"I" else ">")) is not None:
