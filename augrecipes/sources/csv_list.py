@@ -283,7 +283,7 @@ def _header(
     # Another column may have the name: it is not the one that is meant.
     columns = [ours.get(column, "" if column in renamed else column) for column in columns]
     for column in columns:
-        others = [name for name in known if not name.startswith(CLASS)]
+        others = [name for name in known if not name.startswith(CLASS) and name != "masks"]  # `mask` is likelier
         near = [] if column in known else get_close_matches(column, others, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
             hint = f"did you mean {near[0]!r}?"
