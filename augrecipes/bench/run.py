@@ -29,6 +29,7 @@ from augrecipes.recipe.model import Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.write import to_yaml
 from augrecipes.sources.opening import is_source, words_of
+from augrecipes.sources.stacks import refuse_stacks
 
 _WARM = 2  # batches of each side before anything is timed
 _BATCH = 8
@@ -95,6 +96,8 @@ def bench(
         LintError, RecipeError: as `Recipe.compile`.
     """
     loaded = {name: as_recipe(recipe) for name, recipe in recipes.items()}
+    for recipe in loaded.values():
+        refuse_stacks(recipe, "and bench measures single images: time ar.loader over ar.ImageFolder")
     setting = setting if isinstance(setting, Setting) else Setting(setting)
     options = options or Options()
     step = None if options.train_step is None else load_step(options.train_step, options.device)

@@ -36,6 +36,7 @@ Layout = Literal["chw", "hwc"]
 RAGGED_KEYS = frozenset({"boxes", "box_labels", "keypoints", "keypoint_labels", "masks", "applied"})
 # Label of padded mask pixels: `ignore_index` of torch's losses by default, and never a label of a file.
 MASK_PADDING = -100
+_STACKS = ("images", "masks")  # keys of frames, and of their masks
 # Coordinates of tiles that are not there, as of tiles whose place is not known.
 NO_PLACE = -1
 
@@ -95,12 +96,13 @@ class Collate:
     ) -> dict[str, torch.Tensor]:
         """One tensor of all; with `pad` also the padding of images and tiles."""
         first, bags = values[0], "bag" in samples[0]
+        is_mask = first.ndim == 2 or key == "masks"
         axes: tuple[int, ...] = ()  # along which `pad` enlarges: tiles of a bag; height and width
         if self.ragged == "pad" and bags:
             axes = (0,) if first.ndim else ()
         elif self.ragged == "pad" and first.ndim > 1:
-            top = 0 if first.ndim == 2 or self.layout == "hwc" else first.ndim - 2
-            axes = (top, top + 1)
+            top = first.ndim - 2 - (self.layout == "hwc" and not is_mask)
+            axes = (0, top, top + 1) if key in _STACKS else (top, top + 1)
         fits = [(v.dtype, v.ndim, [size for axis, size in enumerate(v.shape) if axis not in axes]) for v in values]
         if (odd := next((i for i, fit in enumerate(fits) if fit != fits[0]), None)) is not None:
             raise _unequal_error(key, values, samples, odd)
@@ -108,23 +110,23 @@ class Collate:
         if whole is None and any(v.shape != first.shape for v in values):
             shape = tuple(map(max, zip(*(v.shape for v in values), strict=True)))
             whole = empty((len(values), *shape), first.dtype)
-            whole.fill_(NO_PLACE * (key == "coords") if bags else _fill_value(first))
+            whole.fill_(NO_PLACE * (key == "coords") if bags else _fill_value(first, is_mask=is_mask))
             for row, value in zip(whole, values, strict=True):
                 row[tuple(map(slice, value.shape))] = value
         if whole is None:
             # A bag's tensor belongs to nobody else, and there may be no room for it twice.
             whole = first.unsqueeze(0) if bags and len(values) == 1 else default_collate(values)
-        if not axes or (key != "image" if bags else first.ndim == 2):
+        if not axes or (key != "image" if bags else is_mask):
             return {key: whole}
         padding = torch.ones((len(values), *(whole.shape[1 + axis] for axis in axes)), dtype=torch.bool)
         for row, value in zip(padding, values, strict=True):
             row[tuple(slice(value.shape[axis]) for axis in axes)] = False
-        return {key: whole, "padding" if key == "image" else f"padding_{key}": padding}
+        return {key: whole, "padding" if key in ("image", "images") else f"padding_{key}": padding}
 
 
-def _fill_value(value: torch.Tensor) -> int:
+def _fill_value(value: torch.Tensor, *, is_mask: bool) -> int:
     """What stands behind an image, 0, or behind a mask: a label that losses ignore, where the type has one."""
-    if value.ndim != 2 or value.dtype.is_floating_point or value.dtype == torch.bool:
+    if not is_mask or value.dtype.is_floating_point or value.dtype == torch.bool:
         return 0
     return 255 if value.dtype == torch.uint8 else MASK_PADDING
 
@@ -148,8 +150,9 @@ def _unequal_error(key: str, values: list[torch.Tensor], samples: list[Any], odd
         size = "×".join(map(str, values[k].shape)) or "a scalar"
         of_type = f" of {values[k].dtype}" * (first.dtype != values[odd].dtype)
         said.append(f"{size}{of_type} in {_name(samples, k)}")
-    bags = "bag" in samples[odd] and first.shape[1:] == values[odd].shape[1:]
-    remedy = "bags differ in size: load them with batch_size=1" if bags else "end the recipe in a crop of fixed size"
+    remedy = "end the recipe in a crop of fixed size"
+    if first.shape[1:] == values[odd].shape[1:] and (key in _STACKS or "bag" in samples[odd]):
+        remedy = f"{'stacks' if key in _STACKS else 'bags'} differ in size: load them with batch_size=1"
     return CollateError(
         f'{key!r} is {said[0]}, but {said[1]}; {remedy}, or with collate="pad" (enlarges, adds a padding mask) or '
         'collate="list"',

@@ -84,7 +84,7 @@ def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int)
     virtual = ds.sample_keys.key(position_of(as_index(index), len(ds)))
     unit = ds.table.units_of(virtual % len(ds.table))[tile]
     scales = ds.recipe.scales  # files have the largest first
-    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else ["image"]
+    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else [*ds.pipeline.targets]
     stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
     try:
         return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
@@ -103,10 +103,9 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
     names = pipeline.targets if scaled else None
     try:
         targets, extra = ds.source.parts(row, epoch + virtual // len(ds.table), undecoded=pipeline.reads, names=names)
+        single = None if ds.recipe.inputs.stack else allocate_in_batch("image")  # a stack comes in memory of its own
         several = (scaled or views) and allocate_in_batch("image")
-        out: Any = (
-            {name: allocate_in_batch(name) for name in pipeline.outputs} if several else allocate_in_batch("image")
-        )
+        out: Any = {name: allocate_in_batch(name) for name in pipeline.outputs} if several else single
         output = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
     except DataError as error:
         if not scaled:

@@ -40,7 +40,7 @@ class DeviceStage(nn.Module):
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__()
-        names = tuple(recipe.scales) or ("image",)
+        names = tuple(recipe.scales) or (("images",) if recipe.inputs.stack else ("image",))
         outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
         mine = [name for name in names if outputs[name].where == "device"]
         if not mine:
@@ -67,7 +67,7 @@ class DeviceStage(nn.Module):
         for name, stage in zip(self.names, self.stages, strict=True):
             if name not in done:
                 raise DataError(f"the batch has no {name!r}; it has {', '.join(map(repr, batch)) or 'nothing'}")
-            done[name] = stage(done[name], done.get("padding" if name == "image" else f"padding_{name}"))
+            done[name] = stage(done[name], done.get("padding" if name in ("image", "images") else f"padding_{name}"))
         return done
 
 

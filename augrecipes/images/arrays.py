@@ -1,10 +1,10 @@
-"""Arrays that numpy has saved: one image or mask a file, of which a window reads its own rows alone."""
+"""Arrays that numpy has saved: one image or mask a file, of which a window reads its own rows alone; or frames."""
 
 from __future__ import annotations
 
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from augrecipes.images.format import MOST_CHANNELS, Area, Format, ImageHeader, U
 
 LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
 _WIDEST = 2**31
+_COLOURS = 4  # most channels of an image that a last axis counts, where it may also be columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,32 @@ def saved_array(data: bytes) -> SavedArray:
 
 def header(data: bytes) -> ImageHeader:
     """The header of an image or mask; the data may end after it. Raises UnreadableError."""
+    return _header(saved_array(data))
+
+
+def frame_headers(data: bytes) -> list[ImageHeader]:
+    """The headers of all frames of an array T×H×W or T×H×W×C; of one image its header. Raises UnreadableError."""
     saved = saved_array(data)
+    if not holds_frames(saved):
+        return [_header(saved)]
+    if saved.order != "C":
+        raise UnreadableError("an array of frames in the order of Fortran: save np.ascontiguousarray of it")
+    count, *shape = saved.shape
+    size = math.prod(shape) * saved.dtype.itemsize
+    rows(data, saved, count, count)  # or it is cut
+    return [_header(replace(saved, at=saved.at + k * size, shape=(*shape,))) for k in range(count)]
+
+
+def holds_frames(saved: SavedArray) -> bool:
+    """Whether an array is a stack. One of three axes is grey frames, unless the last is too short for a width.
+
+    >>> [holds_frames(SavedArray(0, shape, np.dtype("u1"), "C")) for shape in ((8, 64, 64), (64, 64, 3))]
+    [True, False]
+    """
+    return len(saved.shape) == 4 or (len(saved.shape) == 3 and saved.shape[2] > _COLOURS)
+
+
+def _header(saved: SavedArray) -> ImageHeader:
     shape, dtype = saved.shape, saved.dtype
     if dtype.kind not in "uibf" or dtype.itemsize > 8:
         raise UnreadableError(f"an array of {dtype}: images are uint8, uint16 or float32, masks integers")

@@ -85,6 +85,7 @@ def find_loss(
     if header.frames > 1 and not stacked and chosen["frames"] != "first":
         as_channels = f"say `inputs: {{channels: {header.frames}}}` to take them as channels, " * _may_be_stack(header)
         cure = f'{as_channels}split it, or read the first with frames="first" (for commands: {FRAMES}=first)'
+        cure = f"say `stack: frames` in a recipe of images to take all, {cure}"
         return f"several pages or frames, and one image is read: {cure}"
     return ""
 

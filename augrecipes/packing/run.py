@@ -24,6 +24,7 @@ from augrecipes.remote import Place, place_of
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.packed_columns import Unreadable
+from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
 from augrecipes.store.index import NAME, differences, to_json
@@ -55,6 +56,7 @@ def prepare(
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
+    refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
     chosen = None if part is None else parse_part(str(part))
     most = None if shard_size is None else parse_size(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)

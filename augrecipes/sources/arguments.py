@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from augrecipes.sources.image_tables import table_of_csv, table_of_folders
 from augrecipes.sources.listing import Layout
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.sample import DataArguments
+from augrecipes.sources.stacks import STACK
 
 FILES = "files"  # of a mapping that names files and how they are read, not folders by target
 # The first three go with every CSV file.
@@ -48,9 +50,15 @@ def as_table(
         known = ", ".join(recipe.targets) or "none"
         raise ValueError(f"targets= names {strange[0]!r}, and the recipe's `targets:` are {known}")
     noted = Findings() if findings is None else findings
+    if recipe.inputs.stack and annotated:
+        what = "annotations are of single images, and the recipe takes stacks of frames: give a folder, or a CSV file"
+        raise DataError(what, os.fsdecode(files or b""))
     if files is None:
+        stacks = recipe.inputs.stack is not None
         named = {name: as_list(paths) for name, paths in (targets or {}).items()}
-        table = table_of_folders(as_list(root), as_list(masks), noted, cache=cache, layout=layout, targets=named)
+        table = table_of_folders(
+            as_list(root), as_list(masks), noted, cache=cache, layout=layout, targets=named, stacks=stacks
+        )
     elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")
@@ -70,6 +78,8 @@ def as_table(
         folder: Any = root
         options = AnnotationOptions(recipe.inputs, folder, split, names, crowds, exif, check, outside, drop_shapes)
         table = table_of_annotations(files, options, noted)
+    if recipe.inputs.stack:
+        table = replace(table, files={STACK: table.images})
     if findings is None:
         noted.refuse()
         for note in noted.notes if annotated else ():

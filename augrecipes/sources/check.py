@@ -149,12 +149,12 @@ def look_at_samples(recipe: Recipe, mode: Mode, source: RecipeSource, advance: P
 
 
 def _faults_of(recipe: Recipe, sample: Sample, least: Any) -> Faults:
-    sizes: dict[str, Size] = {name: (image.shape[0], image.shape[1]) for name, image in sample.images.items()}
+    sizes: dict[str, Size] = {name: image.shape[-3:-1] for name, image in sample.images.items()}
     if recipe.facts.scales:
         yield from kinds.part(recipe.kind, "reader").size_faults(recipe, sample.path, sizes)
     else:
         boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
-        yield from unfit(recipe, sample.path, sizes["image"], least, boxes, points)
+        yield from unfit(recipe, sample.path, next(iter(sizes.values())), least, boxes, points)
 
 
 def unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Faults:

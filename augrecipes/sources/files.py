@@ -11,15 +11,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, encoded_pages, open_encoded
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, open_encoded
 from augrecipes.images.losses import Depth, Frames, SampleType
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
+from augrecipes.sources.stacks import read_stacks
 
-__all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask", "read_pages"]
+__all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
 
 
 def read_image(
@@ -74,20 +74,6 @@ def read_image(
         path, channels=channels, exif=exif, max_pixels=max_pixels, max_bytes=max_bytes, depth=depth, frames=frames,
         dtype=dtype, has_range=has_range,
     ).array()  # fmt: skip
-
-
-def read_pages(path: PathLike, *, max_bytes: int = MAX_BYTES, **how: Any) -> NDArray[Any]:
-    """Reads all pages of a TIFF as T×H×W×C; of another file its one image. Other arguments are those of `read_image`.
-
-    Raises:
-        DataError: the file cannot be read, or its pages are not of one size; names the file.
-    """
-    name = os.fsdecode(path)
-    pages = encoded_pages(bytes_of(path, max_bytes), name=name, **how)
-    for k, page in enumerate(pages):
-        if page.shape != pages[0].shape:
-            raise DataError(f"page {k + 1} is {page.shape}, and the first is {pages[0].shape}", name)
-    return np.stack([page.array() for page in pages])
 
 
 def read_mask(
@@ -176,6 +162,8 @@ def read_files(
         DataError: a file cannot be read, or is not of the size that belongs to the others; names it.
     """
     paths = table.paths(unit)
+    if inputs.stack:
+        return read_stacks(table, unit, inputs, channels=channels, **how)
     targets: dict[str, Any] = dict(opened or {})
     for name in names or paths:
         if name not in targets:

@@ -39,6 +39,7 @@ def table_of_folders(
     cache: bool = True,
     layout: Layout = "auto",
     targets: Mapping[str, Sequence[PathLike]] | None = None,
+    stacks: bool = False,
 ) -> Columns:
     """The images below folders (class folders, or images side by side), without those that have not one mask each.
 
@@ -50,12 +51,13 @@ def table_of_folders(
         cache: keep the listing in a file in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
         targets: the same as `masks` of further targets, by name.
+        stacks: folders of frames count as one image, and folders of masks as the masks of one.
 
     Raises:
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    table = list_folders(roots, cache=cache, layout=layout)
+    table = list_folders(roots, cache=cache, layout=layout, stacks=stacks)
     several = any("*" in os.fsdecode(path).removesuffix(".*") for path in masks if _STEM in os.fsdecode(path))
     beside = ({"masks" if several else "mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
@@ -66,7 +68,9 @@ def table_of_folders(
     for names in (one for one in named.values() if not one.folders):  # those beside the images are none themselves
         for k in {k for some in by_scene(stems, names.pattern).values() for k in some}:
             own.pop(k, None)
-    matches = {what: _match(table.images, own, roots, one, findings, cache=cache) for what, one in named.items()}
+    matches = {
+        what: _match(table.images, own, roots, one, findings, cache=cache, stacks=stacks) for what, one in named.items()
+    }
     keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
     groups = {what: PathGroups.chosen(others, [chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
     matched = {what: files.paths for what, files in groups.items() if what != "masks"}  # each has one
@@ -109,7 +113,7 @@ class PartnerNames(NamedTuple):
 
 def _match(
     images: PathTable, own: Mapping[int, str], roots: Sequence[PathLike], names: PartnerNames, findings: Findings, *,
-    cache: bool,
+    cache: bool, stacks: bool,
 ) -> tuple[dict[int, list[int]], PathTable]:  # fmt: skip
     """The partner of each image that has one, by their positions, or all of `masks`; and all partners. Folders count
     where both have the same ones.
@@ -121,9 +125,10 @@ def _match(
         names: of the partners.
         findings: takes images without a partner, or with several.
         cache: as of `table_of_folders`.
+        stacks: the same.
     """
     what, folders, last, named = names
-    table = list_folders(folders, cache=cache, layout="flat").images if folders else images
+    table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
     scenes, files = by_scene(own, template("{}")), {k: stem(table.name(k)) for k in range(len(table))}
     several = what == "masks"
     theirs = (

@@ -34,6 +34,7 @@ from augrecipes.remote import RemotePath, is_pattern, remote_place
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.names import is_folder
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.stacks import holds_stacks
 
 _log = logging.getLogger("augrecipes")
 
@@ -65,7 +66,9 @@ class Scan(NamedTuple):
 _Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
 
 
-def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto") -> Columns:
+def list_folders(
+    roots: Iterable[PathLike], *, cache: bool = True, layout: Layout = "auto", stacks: bool = False
+) -> Columns:
     """The images below several folders, one after another; folders of equal names are one class.
 
     Args:
@@ -76,6 +79,7 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
         layout: ``classes``: folders below the root are classes, images beside them are left out; ``flat``: no
             classes, images of all folders together; ``auto``: what the root looks like, and flat, with a warning
             in the log, where it looks like both.
+        stacks: a folder of frames counts as one image, and stands under its name.
 
     Raises:
         DataError: a folder is missing, unreadable or without images, or some roots have class folders and others have
@@ -96,7 +100,7 @@ def list_folders(roots: Iterable[PathLike], *, cache: bool = True, layout: Layou
     encoded = [os.fsencode(root) for root in roots]
     if not encoded:
         raise DataError("no folder was given")
-    listings = [_list_one(root, cache=cache, layout=layout) for root in encoded]
+    listings = [_list_one(root, cache=cache, layout=layout, stacks=stacks) for root in encoded]
     flat = [None in groups for groups in listings]
     if any(flat) and not all(flat):
         what = "this folder is flat (images directly in it, no classes), but another root has class folders: choose "
@@ -130,12 +134,13 @@ def _names(joined: bytes) -> list[bytes]:
     return joined.split(b"\0") if joined else []
 
 
-def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None, list[_Part]]:
+def _list_one(root: bytes, *, cache: bool, layout: Layout, stacks: bool) -> dict[bytes | None, list[_Part]]:
     """The images of each class, in their order, folder by folder; of a flat folder all of them by None."""
     place = remote_place(root)
     here: list[_Part] = []
     below: dict[bytes, list[_Part]] = {}
-    for path, scan in _walk(root, cache=cache) if place is None else _elsewhere(place):
+    scans = _walk(root, cache=cache) if place is None else _elsewhere(place)
+    for path, scan in _with_stacks(root, scans) if stacks else scans:
         if not path:
             here, below = [(b"", scan)], {name: [] for name in _names(scan.folders)}
         else:
@@ -159,6 +164,22 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout) -> dict[bytes | None,
         first = os.fsdecode(_names(here[0][1].files)[0])
         _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
     return {None: every} if flat else dict(sorted(below.items()))
+
+
+def _with_stacks(root: bytes, scans: list[_Part]) -> list[_Part]:
+    """The folders that were scanned, each folder of frames a file of the one that holds it."""
+    if remote_place(root) is not None:
+        raise DataError("stacks of frames are read from folders of this machine", path=os.fsdecode(root))
+    found = {path: (set(_names(scan.files)), set(_names(scan.folders))) for path, scan in scans}
+    for path in [path for path, (files, _) in found.items() if files and not holds_stacks(root, path, files)]:
+        above, _, name = path.rpartition(b"/")
+        files, folders = found[path]
+        files.clear()
+        found[above][0].add(name or b".")
+        if path and not folders:
+            found[above][1].remove(name)
+            del found[path]
+    return [(path, Scan((), *(b"\0".join(sorted(names)) for names in entry))) for path, entry in found.items()]
 
 
 def _count(parts: Iterable[_Part]) -> int:

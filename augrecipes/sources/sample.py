@@ -173,10 +173,10 @@ class RecipeSource(Source):
             first: Mapping[str, Any] = targets
             with suppress(DataError):  # told when it is read; then any other is the first
                 first = self.table.parts(0, self.inputs, undecoded=True, **self.decode)[0]
-            self._channels = {name: first[name].shape[2] for name in self.table.images_by_target() if name in first}
+            self._channels = {name: first[name].shape[-1] for name in self.table.images_by_target() if name in first}
         for name, count in self._channels.items():
-            if name in targets and targets[name].shape[2] != count:
-                what = other_channels(targets[name].shape[2], self.table.paths(0)[name], count)
+            if name in targets and targets[name].shape[-1] != count:
+                what = other_channels(targets[name].shape[-1], self.table.paths(0)[name], count)
                 raise DataError(what, self.table.paths(k)[name])
 
     def read(self, index: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, 
 from augrecipes.images.pixels import as_mask, with_channels
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.files import decode_mask, read_mask
+from augrecipes.sources.stacks import reader
 
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)
@@ -252,13 +253,15 @@ def split_parts(
         if names is None or name in names:
             if value is None:
                 raise DataError(f"has no {name}{there(parts)}")
-            targets[name] = _saying(name, as_image, value, axes=axes, undecoded=undecoded, **decode)
+            targets[name] = _saying(name, reader(inputs, as_image), value, axes=axes, undecoded=undecoded, **decode)
+    if inputs.stack and inputs.mask != "absent" and parts.get("masks") is not None:
+        targets["masks"] = np.stack([_saying("masks", as_labels, mask, **decode) for mask in parts.pop("masks")])
     for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
             continue
         if name == "mask":
             targets[name] = _saying(name, as_labels, value, **decode)
-            size, of_image = targets[name].shape, next(iter(targets.values())).shape[:2]
+            size, of_image = targets[name].shape, next(iter(targets.values())).shape[-3:-1]
             if size != of_image:
                 raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
             continue
@@ -271,7 +274,7 @@ def split_parts(
         for beside in {"object", "masks"} & parts.keys() if name == "boxes" else {"keypoint_object"} & parts.keys():
             targets[beside] = plain_array(parts.pop(beside))
     for name, presence in inputs.presence.items():
-        if presence == "required" and name not in targets:
+        if presence == "required" and name not in targets and not (name == "mask" and "masks" in targets):
             raise DataError(f"the recipe requires {name}, and this sample has none{there(parts)}")
     return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
 

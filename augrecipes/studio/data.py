@@ -79,6 +79,8 @@ class StudioData:
         Raises:
             DataError: the recipe cannot read them.
         """
+        if recipe.inputs.stack:
+            raise DataError("the studio shows single images; `augrecipes preview` shows stacks of frames")
         targets, store = pipeline.targets, self.store
         data, masks = (self.data, self.masks) if self.data is not None else self._demo_for(recipe, targets)
         if store is not None:

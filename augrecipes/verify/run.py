@@ -24,6 +24,7 @@ from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.views import refuse_views
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.verify.compare import Build, Comparison
 from augrecipes.verify.contract import (
     LAWS,
@@ -99,6 +100,7 @@ def verify(
         RecipeError: it has no such section.
     """
     recipe = as_recipe(recipe)
+    refuse_stacks(recipe, "whose steps run as they are written, whatever `optimize` says: there is nothing to compare")
     dtype: Dtype = recipe.inputs.dtype or "uint8"
     views = {view.name: view.count for view in recipe.views if mode == "train"}
     parts = {name: recipe.view(name) for name in views} or {"": recipe}

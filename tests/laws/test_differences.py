@@ -234,6 +234,16 @@ def nothing_chosen(mode: str) -> None:
     np.testing.assert_allclose(found, image / np.float32(255), atol=1e-6)
 
 
+def draws_of_frames(mode: str) -> None:
+    frames = np.zeros((2, 40, 40, 3), np.uint8)
+    first, second = theirs(A.CoarseDropout(fill="random", p=1), images=frames)["images"]
+    assert (first != second).any()
+    step = {"CoarseDropout": {"fill": "random", "p": 1}}
+    alone, (first, second) = ours(mode, step, image=frames[0])["image"], ours(mode, step, images=frames)["images"]
+    assert alone.max() > 0
+    np.testing.assert_array_equal([first, second], [alone, alone])
+
+
 CASES: dict[str, Callable[[str], None]] = {
     case.__name__.replace("_", "-"): case
     for case in (
@@ -241,7 +251,7 @@ CASES: dict[str, Callable[[str], None]] = {
         *(box_that_is_none, masks_of_boxes, point_in_a_field, point_in_a_mirrored_border, point_in_a_resize),
         *(point_at_the_side, angle_of_a_rotation, angle_of_a_transposition, mirrored_points, mask_in_a_resize),
         *(fill_of_a_mask, fill_of_floats, fill_of_all_channels, fill_of_some_channels, fill_of_frames),
-        *(glass, one_pixel, sharpen_grey, nothing_chosen),
+        *(glass, one_pixel, sharpen_grey, nothing_chosen, draws_of_frames),
     )
 }
 

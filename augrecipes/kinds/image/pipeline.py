@@ -36,7 +36,7 @@ from augrecipes.kinds.image.steps import run_steps, trace_steps
 from augrecipes.ops.registry import is_registered
 from augrecipes.seeds import key_part
 
-_FURTHER = "a sample has further targets, which move by the steps as albumentations runs them"
+_FURTHER = "a sample has further images, which move by the steps as albumentations runs them"
 
 
 class ImagePipeline(Pipeline):
@@ -198,7 +198,7 @@ class ImagePipeline(Pipeline):
     @property
     def native(self) -> Program | str:
         """What carries out samples of an image alone without Python, or why nothing does."""
-        return _FURTHER if self.recipe.targets else self.programs.images
+        return _FURTHER if self.recipe.targets or self.recipe.inputs.stack else self.programs.images
 
     @property
     def at_once(self) -> Program | str:

@@ -11,11 +11,12 @@ from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import is_folder, is_there
 from augrecipes.sources.arguments import absent_targets, as_given, as_table, check_targets, wrong_targets
-from augrecipes.sources.check import Checked, look_at_files
+from augrecipes.sources.check import Checked, look_at_files, look_at_samples
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.paths import PathTable
-from augrecipes.sources.sample import DataArguments, RecipeSource
+from augrecipes.sources.sample import DataArguments, RecipeSource, decode_arguments
+from augrecipes.sources.stacks import STACK
 from augrecipes.store import is_store
 
 TABLE = Columns
@@ -36,7 +37,7 @@ def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, *
     if files is None and isinstance(root, str | os.PathLike) and not is_folder(root):
         if not is_there(root):
             raise DataError("no such file or folder", os.fsdecode(root))
-        return Columns(files={"image": PathTable.from_paths([os.fsdecode(root)])})
+        return Columns(files={STACK if recipe.inputs.stack else "image": PathTable.from_paths([os.fsdecode(root)])})
     try:
         return as_table(recipe, root, files, masks, check=check, cache=False, layout="auto", **given.more, **how)
     except ValueError as error:  # of words that do not go together, each right by itself
@@ -77,5 +78,10 @@ def check(
     wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
     findings.defects += wrong
     findings.notes += [f"the recipe declares {name}, and the data has none" for name in absent_targets(recipe, listed)]
+    if recipe.inputs.stack:
+        stacks = RecipeSource(table, recipe.inputs, decode_arguments(recipe.inputs))
+        looked = look_at_samples(recipe, mode, stacks, advance)
+        found = [*findings.defects, *looked.defects]
+        return Checked("stack", looked.listed, 0 if wrong else looked.fine, found, findings.notes)
     fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))
     return Checked("image", listed, 0 if wrong else len(fine), findings.defects, findings.notes)

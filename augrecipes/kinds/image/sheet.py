@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -34,12 +36,16 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     table: Any = files.table
     named = table.box_classes or (table.boxes and table.boxes.classes)
     classes = (named if recipe.inputs.boxes else None) or ()
-    several = [name for name in pipeline.outputs if name != "image"]  # views
+    several = [name for name in pipeline.outputs if name != "image"]  # views, frames
+    is_stack = recipe.inputs.stack is not None
+
+    def parts(out: Mapping[str, Any], name: str) -> Iterable[tuple[str, str, Any, Mapping[str, Any]]]:
+        return frames_of(out) if is_stack else images_of(out, [name])
 
     def cells(out: Mapping[str, Any], name: str, stretch: Stretch, words: str = "") -> list[Cell]:
         return [
             annotated(rgb_of_output(image, recipe.output, stretch), on, recipe, classes, view if several else words)
-            for _, view, image, on in images_of(out, [name])
+            for _, view, image, on in parts(out, name)
         ]
 
     def known(one: DrawnSample) -> list[str]:
@@ -54,13 +60,16 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return cells(one.outputs[0], "image", stretch, stretch.words)
 
     def row(one: DrawnSample) -> SheetRow:
-        images, stretch = one.sample.images, stretched(one)
-        source = annotated(rgb_of_input(images["image"], stretch), one.sample.rest, recipe, classes)
+        shown = [*parts(one.sample.targets, pipeline.targets[0])]
+        images, stretch = {"image": shown[0][2]}, stretch_of([image for _, _, image, _ in shown], recipe.inputs)
+        source = annotated(rgb_of_input(images["image"], stretch), shown[0][3], recipe, classes)
+        if is_stack:
+            source = Cell(np.hstack([rgb_of_input(image, stretch) for _, _, image, _ in shown]))
         if request.stages:
             groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"], stretch))])
         else:
             groups = [
-                CellGroup(cells(out, name, stretch), f"epoch {epoch}" + f" · {name}" * bool(several))
+                CellGroup(cells(out, name, stretch), f"epoch {epoch}" + f" · {name}" * (bool(several) and not is_stack))
                 for epoch, out in enumerate(one.outputs, request.epoch)
                 for name in pipeline.outputs
             ]
@@ -79,3 +88,11 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
     return Sheet(rows, recipe.name, lines, [*left_out(skipped), *mask_hint(recipe, masks)], legend, across)
+
+
+def frames_of(targets: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
+    """Some frames of a stack, the first and the last among them, as `images_of` gives images."""
+    stack = targets["images"]
+    for k in sorted({round(place * (len(stack) - 1) / (ACROSS - 1)) for place in range(ACROSS)}):
+        of_frame = {"mask": targets["masks"][k]} if "masks" in targets else {}
+        yield "images", f"frame {k + 1}", stack[k], {**targets, **of_frame}

@@ -1,0 +1,125 @@
+"""Stacks of frames, each a sample: a file of several images, or a folder of files of one; and the masks of frames."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.errors import DataError, RecipeError
+from augrecipes.images.arrays import LONGEST, holds_frames, saved_array
+from augrecipes.images.encoded import Encoded, data_errors, encoded_pages, open_encoded
+from augrecipes.images.format import UnreadableError, stage
+from augrecipes.images.reading import open_file, read_bytes, read_file_header
+from augrecipes.paths import SKIPPED, is_image
+from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.sources.names import is_folder
+
+STACK = "images"  # its key in a sample
+_SEVERAL = (".tif", ".tiff", ".gif", ".webp", ".png", ".avif")  # of files that may hold more than one image
+_OF_ARRAYS = ("axes", "undecoded")  # arguments that files have not
+_NUMBER = re.compile(rb"([0-9]+)")
+
+
+def in_order(names: Collection[bytes]) -> list[bytes]:
+    """Names in the order of the numbers in them.
+
+    >>> in_order([b"10.png", b"2.png", b"1.png"])
+    [b'1.png', b'2.png', b'10.png']
+    """
+
+    def parts(name: bytes) -> list[Any]:
+        return [int(part) if k % 2 else part for k, part in enumerate(_NUMBER.split(name))]
+
+    return sorted(names, key=parts)
+
+
+def holds_stacks(root: bytes, folder: bytes, files: Collection[bytes]) -> bool:
+    """Whether each image in a folder is a stack, and not a frame: by the header of the first."""
+    path = os.fsdecode(os.path.join(root, folder, in_order(files)[0]))  # noqa: PTH118
+    try:
+        if is_array(path):
+            return holds_frames(saved_array(open_file(path)[:LONGEST]))
+        return path.lower().endswith(_SEVERAL) and read_file_header(path).frames > 1
+    except UnreadableError:  # told when it is read
+        return False
+
+
+def is_array(path: str) -> bool:
+    """Whether a file's name is that of an array, of which frames are read when they are asked for."""
+    return path.lower().endswith(".npy")
+
+
+def open_stack(path: str, **how: Any) -> list[Encoded]:
+    """The frames of a stack, in their order. DataError where one cannot be read, or is not of the size of the first."""
+    if os.path.isdir(path):  # noqa: PTH112
+        with os.scandir(os.fsencode(path)) as entries:
+            names = [e.name for e in entries if is_image(e.name) and not SKIPPED.match(e.name) and not is_folder(e)]
+        frames = [open_encoded(os.path.join(path, os.fsdecode(name)), **how) for name in in_order(names)]  # noqa: PTH118
+    else:
+        with data_errors(path), stage("read"):
+            data: Any = open_file(path) if is_array(path) else read_bytes(path)
+        frames = encoded_pages(data, name=path, **how)
+    if not frames:
+        raise DataError("holds no frames", path)
+    for k, frame in enumerate(frames):
+        if frame.shape != frames[0].shape:
+            sizes = ("×".join(map(str, one.shape)) for one in (frame, frames[0]))
+            raise DataError("frame {} is {}, and the first is {}: a stack has one size".format(k, *sizes), frame.name)
+    return frames
+
+
+def read_stack(path: str, **how: Any) -> NDArray[Any]:
+    """A stack as T×H×W×C; `how`: arguments of `read_image`. DataError as of `open_stack`."""
+    return np.stack([frame.array() for frame in open_stack(path, **how)])
+
+
+def reader(inputs: Inputs, read: Callable[..., Any]) -> Callable[..., Any]:
+    """What reads the images of a recipe's samples, where `read` reads one."""
+    return partial(stack_of, read) if inputs.stack else read
+
+
+def stack_of(read: Callable[..., Any], value: Any, **how: Any) -> NDArray[Any]:
+    """A stack as a pipeline takes it, T×H×W×C: of a path, an array, or a list of what `read` takes as an image.
+
+    Raises:
+        DataError: it is none, or its frames are not of one size.
+    """
+    if isinstance(value, str | os.PathLike):
+        return read_stack(os.fsdecode(value), **{key: part for key, part in how.items() if key not in _OF_ARRAYS})
+    if getattr(value, "ndim", 3) not in (3, 4) or not len(value):
+        raise DataError("a stack is T×H×W or T×H×W×C, of one frame or more, or a list of images")
+    frames = [read(frame, **how | {"undecoded": False}) for frame in value]
+    if len(sizes := {frame.shape: None for frame in frames}) > 1:
+        raise DataError(f"frames of {' and '.join('×'.join(map(str, size)) for size in sizes)}: a stack has one size")
+    return np.stack(frames)
+
+
+def read_stacks(
+    table: Any, unit: int, inputs: Any, *, names: Any = None, opened: Any = None, undecoded: Any = False, **how: Any
+) -> dict[str, Any]:
+    """What a pipeline takes of a stack: its frames, a mask for each or one for all, boxes and keypoints.
+
+    Arguments and errors as of `augrecipes.sources.files.read_files`; frames come decoded.
+    """
+    del names, opened, undecoded
+    targets: dict[str, Any] = {STACK: read_stack(table.path(unit), **how)}
+    if table.masks is not None:
+        path, of_masks = table.masks[unit], {key: how[key] for key in ("exif", "max_pixels", "frames") if key in how}
+        masks = np.stack([mask.labels() for mask in open_stack(path, channels=None, mask=True, **of_masks)])
+        (count, *size), (frames, *of_frames, _) = masks.shape, targets[STACK].shape
+        if size != of_frames or count not in (1, frames):
+            raise DataError(f"is {count} masks of {size} px, but {table.path(unit)} is {frames} of {of_frames}", path)
+        targets |= {"mask": masks[0]} if count == 1 < frames else {"masks": masks}
+    return targets | table.points(unit, inputs)
+
+
+def refuse_stacks(recipe: Recipe, why: str) -> None:
+    """RecipeError where a recipe takes stacks of frames, with the reason and what to do instead."""
+    if recipe.inputs.stack:
+        raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} takes stacks of frames, {why}")
