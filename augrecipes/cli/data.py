@@ -77,7 +77,7 @@ def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:
         if names or masks is not None or recipe.facts.tiles:
             what = "--names" if names else "--masks" if masks is not None else f"a recipe of kind {recipe.kind}"
             raise refusal(f"{what} goes with files, and {words_of(data)} is a source of samples", None)
-    elif not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data)):
+    elif not recipe.facts.scales and (names or not (isinstance(data, str) or "files" in data or recipe.targets)):
         raise refusal(f"{'--names' if names else 'TARGET=PATH'} is for pairs, and {of_kind}", None)
     elif not recipe.facts.annotated and masks is not None:
         raise refusal(f"masks go with images, and {of_kind}", "--masks")

@@ -240,7 +240,8 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     def _taken(self) -> tuple[str, ...]:
         """The targets that the pipeline takes."""
-        return self.source.taken(self.pipeline.targets if self.recipe.facts.scales else None)
+        further = [name for name in self.store.about.get("further", {}) if name in self.recipe.targets]
+        return (*self.source.taken(self.pipeline.targets if self.recipe.facts.scales else None), *further)
 
 
 def in_memory(

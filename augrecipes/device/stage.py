@@ -40,7 +40,9 @@ class DeviceStage(nn.Module):
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__()
-        names = tuple(recipe.scales) or (("images",) if recipe.inputs.stack else ("image",))
+        further = [name for name, target in recipe.targets.items() if target.is_image]
+        names = tuple(recipe.scales) or ("images" if recipe.inputs.stack else "image", *further)
+        self.optional = {name for name in further if recipe.targets[name].presence == "optional"}
         outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
         mine = [name for name in names if outputs[name].where == "device"]
         if not mine:
@@ -65,6 +67,8 @@ class DeviceStage(nn.Module):
             return self.stages[0](batch)
         done = dict(batch)
         for name, stage in zip(self.names, self.stages, strict=True):
+            if name in self.optional - done.keys():
+                continue
             if name not in done:
                 raise DataError(f"the batch has no {name!r}; it has {', '.join(map(repr, batch)) or 'nothing'}")
             done[name] = stage(done[name], done.get("padding" if name in ("image", "images") else f"padding_{name}"))

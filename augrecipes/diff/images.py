@@ -20,6 +20,7 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
 from augrecipes.sources.sample import Sample
+from augrecipes.sources.stacks import refuse_stacks
 
 
 class RecipeRun(NamedTuple):
@@ -93,6 +94,7 @@ def compared(
         raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
     runs, lines = [], []
     for name, recipe in (("A", a), ("B", b)):
+        refuse_stacks(recipe, "and diff draws single images: leave the data out, or draw each by `augrecipes preview`")
         pipeline = recipe.compile(mode, optimize, seed)
         runs.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
         lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}")

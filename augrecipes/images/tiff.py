@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, _KIND, _OLD_KIND = 262, 284,
 _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 259, 266, 278, 322, 323
 _PLACES = 273, 279, 324, 325  # of strips and of tiles: where they begin, and their bytes
 _USED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
-_USED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT, _KIND, _OLD_KIND}
+_USED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
 _NUMBERS = {1: "B", 3: "H", 4: "I", 16: "Q"}  # by their types
 _REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
 _COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
@@ -87,15 +88,15 @@ def _first(data: bytes) -> int:
     return int(struct.unpack_from(_order(data) + place, data, at)[0])
 
 
-def _directory(data: bytes, at: int) -> tuple[Tags, int]:
-    """The tags at a byte, as far as they are of use here, and where the next directory is."""
+def _directory(data: bytes, at: int, used: Set[int] = _USED) -> tuple[Tags, int]:
+    """The tags at a byte, of those that are of use, and where the next directory is."""
     count, entry, place = (
         _order(data) + code for code in (("Q", "HHQ8s", "Q") if b"+" in data[2:4] else ("H", "HHI4s", "I"))
     )
     (number,), start = struct.unpack_from(count, data, at), at + struct.calcsize(count)
     end, tags = start + number * struct.calcsize(entry), Tags()
     for tag, kind, length, raw in struct.iter_unpack(entry, data[start:end]):
-        if tag in _USED and kind in _NUMBERS:
+        if tag in used and kind in _NUMBERS:
             numbers = f"{_order(data)}{length}{_NUMBERS[kind]}"
             inline = struct.calcsize(numbers) <= len(raw)
             tags[tag] = struct.unpack_from(numbers, *((raw, 0) if inline else (data, *struct.unpack(place, raw))))
@@ -109,7 +110,7 @@ def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
         at = _first(data)
         while len(found) < most and len(seen) <= MOST_PARTS and at not in seen:
             seen.add(at)
-            tags, following = _directory(data, at)
+            tags, following = _directory(data, at, {_KIND, _OLD_KIND})
             if not (found and (tags.first(_KIND, 0) & _REDUCED_OR_MASK or tags.first(_OLD_KIND, 0) == _OLD_REDUCED)):
                 found.append(at)
             at = following

@@ -146,8 +146,9 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
 def refuse_several(recipe: Recipe) -> None:
     """RecipeError where a sample is more than one Compose can carry out."""
     refuse_views(recipe, "a Compose of albumentations")
-    if recipe.facts.scales or any(step.share == "bag" for step in recipe.walk()):
-        what = "several images of one scene" if recipe.facts.scales else "tiles that share draws"
+    if recipe.facts.scales or recipe.targets or any(step.share == "bag" for step in recipe.walk()):
+        several = recipe.facts.scales or recipe.targets
+        what = "several images of one scene" if several else "tiles that share draws"
         raise RecipeError(
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
             "`recipe.compile()` or a dataset, or write one without what the images share"

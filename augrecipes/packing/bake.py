@@ -27,6 +27,7 @@ from augrecipes.redaction import redact
 from augrecipes.sources.columns import NUMBERS, Columns, GivenTable
 from augrecipes.sources.files import naming_all
 from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points
+from augrecipes.sources.packed_targets import as_item
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
@@ -125,6 +126,10 @@ class Baker:
             outputs = pipeline.at(index, epoch, tile)(**inputs)
             if "mask" in outputs:
                 outputs["mask"] = _as_before(outputs["mask"], label_dtype(inputs["mask"].dtype, said))
+            for name in self.table.targets:
+                if name not in outputs:
+                    raise DataError(f"has no {name}, which others have: a store has it for each sample, or for none")
+                outputs[name] = as_item(outputs[name], name, pipeline.recipe.targets[name])
         except DataError as error:
             paths = self.table.paths(unit)
             return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in pipeline.targets}))
@@ -155,7 +160,7 @@ class Baker:
         if isinstance(self.table, GivenTable):
             return [self.table.stamp(unit)]
         sources = self.table.sources()
-        names = (name for name in (*self.pipeline.targets, "mask") if name in sources)
+        names = (name for name in (*self.pipeline.targets, "mask", *self.table.targets) if name in sources)
         return [stamp_of(sources[name][unit]) for name in names]
 
     def _read(self, unit: int, opened: dict[str, Any], *, decode: bool) -> dict[str, Any]:

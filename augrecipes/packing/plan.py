@@ -24,6 +24,7 @@ from augrecipes.recipe.model import Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.redaction import redact
 from augrecipes.remote import Place
+from augrecipes.sources import packed_targets
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import declared
@@ -223,6 +224,7 @@ def store_plan(packing: Packing) -> StorePlan:
     """Returns the store that a packing makes."""
     table, baker, plan = packing.given.table, packing.baker, packing.plan
     takes, boxes = declared(plan.recipe.inputs), table.boxes
+    further = {name: plan.recipe.targets[name] for name in table.targets if name in plan.recipe.targets}
     about = {
         "packed": LAYOUT,
         **plan.about(),
@@ -231,6 +233,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "decode": packing.given.decode,
         "keeps_files": baker.keeps,
         "inputs": takes,
+        **({"further": packed_targets.described(further)} if further else {}),
         "channels": packing.channels,
         "classes": None if table.classes is None else list(table.classes),
         "class_to_idx": table.class_to_idx,

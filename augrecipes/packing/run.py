@@ -69,6 +69,7 @@ def prepare(
     roles = dict.fromkeys(pipeline.outputs, "image")
     if source.table.masked:
         roles["mask"] = "mask"
+    roles |= {name: "image" if parsed.targets[name].is_image else "mask" for name in source.table.targets}
     keeps = format == "jpeg" and quality is None and plan.count == 0
     baker = Baker(pipeline, source.table, source.decode, roles, format, quality or _QUALITY, keeps, plan.times)
     rows = source.table.units * plan.times

@@ -76,8 +76,8 @@ class Target:
 
     def written(self) -> dict[str, Any]:
         """What is written of it: the keys that are not at their default."""
-        default = asdict(Target(self.like))
-        return {key: value for key, value in asdict(self).items() if key == "like" or value != default[key]}
+        default = Target(self.like)
+        return {key: value for key, value in asdict(self).items() if key == "like" or value != getattr(default, key)}
 
 
 def coarsest_cell(targets: Mapping[str, Target]) -> int:

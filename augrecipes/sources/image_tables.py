@@ -11,8 +11,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -62,14 +61,13 @@ def table_of_folders(
     beside = ({"masks" if several else "mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
         return table
-    named = {what: PartnerNames.of(paths, what) for what, paths in beside.items()}
-    stems = {k: stem(table.images.name(k)) for k in range(len(table))}
-    own = dict(stems)
-    for names in (one for one in named.values() if not one.folders):  # those beside the images are none themselves
-        for k in {k for some in by_scene(stems, names.pattern).values() for k in some}:
-            own.pop(k, None)
+    named = {what: _names_of(paths, what) for what, paths in beside.items()}
+    own = {k: stem(table.images.name(k)) for k in range(len(table))}
+    for last in [last for folders, last in named.values() if not folders]:  # what lies beside the images is none itself
+        own = {k: name for k, name in own.items() if not _pattern(last).fullmatch(name)}
     matches = {
-        what: _match(table.images, own, roots, one, findings, cache=cache, stacks=stacks) for what, one in named.items()
+        what: _match(table.images, own, folders, roots, what, last, findings, cache=cache, stacks=stacks)
+        for what, (folders, last) in named.items()
     }
     keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
     groups = {what: PathGroups.chosen(others, [chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
@@ -80,40 +78,28 @@ def table_of_folders(
     return replace(table, masks=matched.pop("mask", None), instances=groups.get("masks"), targets=matched)
 
 
-class PartnerNames(NamedTuple):
-    """What the masks of images, or their files of another target, are called.
+def _names_of(paths: Sequence[PathLike], what: str) -> tuple[Sequence[PathLike], str]:
+    """The folders that masks, or files of another target, lie in, none for beside the images, and the template of their
+    names; ValueError for one with more or less than one `{stem}` in its last part."""
+    if not any(_STEM in os.fsdecode(path) for path in paths):
+        return paths, _STEM
+    given = "masks=" if what in ("mask", "masks") else f"targets[{what!r}]="
+    if len(paths) > 1:
+        raise ValueError(f"{given} takes one template, or folders")
+    folder, last = os.path.split(text := os.fsdecode(paths[0]))
+    if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
+        rule = f"should have one {_STEM} in the name of the file, and not name the images themselves"
+        raise ValueError(f"{given}{text!r} {rule}: {what}s/{_STEM}_{what}.png, or a folder")
+    return [folder] if folder else [], last
 
-    Attributes:
-        what: `mask`, or the target's name.
-        folders: that they lie in; none: beside the images.
-        last: the template of their names; empty where folders alone were given.
-        pattern: the same without the extension.
-    """
 
-    what: str
-    folders: Sequence[PathLike]
-    last: str
-    pattern: re.Pattern[str]
-
-    @classmethod
-    def of(cls, paths: Sequence[PathLike], what: str) -> PartnerNames:
-        """Those of folders, or of a template; ValueError for one with more or less than one `{stem}` in its name."""
-        if not any(_STEM in os.fsdecode(path) for path in paths):
-            return cls(what, paths, "", template("{}"))
-        given = "masks=" if what in ("mask", "masks") else f"targets[{what!r}]="
-        if len(paths) > 1:
-            raise ValueError(f"{given} takes one template, or folders")
-        text = os.fsdecode(paths[0])
-        folder, last = os.path.split(text)
-        if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
-            rule = f"should have one {_STEM} in the name of the file, and not name the images themselves"
-            raise ValueError(f"{given}{text!r} {rule}: {what}s/{_STEM}_{what}.png, or a folder")
-        return cls(what, [folder] if folder else [], last, template(last.removesuffix(".*").replace(_STEM, "{}")))
+def _pattern(last: str) -> re.Pattern[str]:
+    return template(last.removesuffix(".*").replace(_STEM, "{}"))
 
 
 def _match(
-    images: PathTable, own: Mapping[int, str], roots: Sequence[PathLike], names: PartnerNames, findings: Findings, *,
-    cache: bool, stacks: bool,
+    images: PathTable, own: Mapping[int, str], folders: Sequence[PathLike], roots: Sequence[PathLike], what: str,
+    last: str, findings: Findings, *, cache: bool, stacks: bool,
 ) -> tuple[dict[int, list[int]], PathTable]:  # fmt: skip
     """The partner of each image that has one, by their positions, or all of `masks`; and all partners. Folders count
     where both have the same ones.
@@ -121,21 +107,18 @@ def _match(
     Args:
         images: all files.
         own: names without extension of those that are images.
+        folders: of the partners; none: they lie beside the images.
         roots: of the images.
-        names: of the partners.
+        what: `mask`, `masks` of which an image has any number, or the name of another target.
+        last: the template of their names.
         findings: takes images without a partner, or with several.
         cache: as of `table_of_folders`.
         stacks: the same.
     """
-    what, folders, last, named = names
     table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
     scenes, files = by_scene(own, template("{}")), {k: stem(table.name(k)) for k in range(len(table))}
-    several = what == "masks"
-    theirs = (
-        by_longest_stem(files, last.removesuffix(".*"), {name for _, name in scenes})
-        if several
-        else by_scene(files, named)
-    )
+    several, stems = what == "masks", {name for _, name in scenes}
+    theirs = by_longest_stem(files, last.removesuffix(".*"), stems) if several else by_scene(files, _pattern(last))
     if not theirs or not own:
         problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
         raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
@@ -147,11 +130,10 @@ def _match(
         if len(numbers) == 1 and (several or len(matched) == 1):
             chosen[numbers[0]] = sorted(matched, key=files.__getitem__)
             continue
-        problem = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
-        problem = f"{problem}: {', '.join(table[k] for k in matched)}" if matched else f"no {what}"
-        if not matched and what != "mask":
-            file = Path(os.fsdecode(folders[0]) if folders else "", (last or f"{_STEM}.*").replace(_STEM, scene[1]))
-            problem += f", which should be {file}"
+        some = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
+        file = os.path.join(os.fsdecode((folders or roots)[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
+        lacks = f"no {what}" if what == "mask" else f"no {what}, which should be {file}"
+        problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
         wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
     there = len(table) if several and folders else sum(map(len, theirs.values()))
@@ -224,7 +206,9 @@ def _instances(rows: CsvRows, check: bool, outside: bool) -> PathGroups:
         if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
             rows.problems.append((line, f"masks should be a JSON list of paths, got {cell[:40]}"))
             listed = []
-        names, lines, counts = names + listed, lines + [line] * len(listed), [*counts, counts[-1] + len(listed)]
+        names.extend(listed)
+        lines.extend([line] * len(listed))
+        counts.append(len(names))
     paths = CsvRows(rows.path, {"masks": names}, lines, rows.problems).paths("masks", check=check, outside=outside)
     return PathGroups(paths, np.array(counts, np.int64))
 

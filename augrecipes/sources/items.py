@@ -102,14 +102,12 @@ class SourceTable(GivenTable):
         rows: where their parts stand in them.
         axes: of arrays and tensors.
         length: how many there are.
-        further: targets of the recipe.
     """
 
     source: OpenedSource
     rows: RowKeys
     axes: Axes
     length: int
-    further: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -118,11 +116,12 @@ class SourceTable(GivenTable):
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the images of it that are read."""
-        table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)), further=tuple(recipe.targets))
+        table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
         there = table.annotations(recipe.inputs)
         return replace(
             table,
             masks=table._names if "mask" in there else None,
+            targets=dict.fromkeys(table.further_there(recipe.targets), table._names),
             boxes=_NOTHING if "boxes" in there else None,
             keypoints=_NOTHING if "keypoints" in there else None,
         )
@@ -135,6 +134,14 @@ class SourceTable(GivenTable):
         except DataError:  # told when it is read
             return set()
         return {name for name in wanted if parts.get(name) is not None}
+
+    def further_there(self, targets: Mapping[str, Any]) -> list[str]:
+        """Which of a recipe's targets the samples have, as the first one says."""
+        try:
+            parts = self.rows.named(self.source.read(0)) if targets else {}
+        except DataError:  # told when it is read
+            return []
+        return [name for name in targets if parts.get(name) is not None]
 
     def __len__(self) -> int:
         return self.length
@@ -172,7 +179,7 @@ class SourceTable(GivenTable):
         """What tells the pixels of a sample from others that are given for it another day."""
         try:
             parts = self._parts(unit)
-            values = [parts[name] for name in (*self.rows.images, "mask", *self.further) if name in parts]
+            values = [parts[name] for name in (*self.rows.images, "mask", *self.targets) if name in parts]
             return digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
         except (DataError, TypeError, ValueError):
             return "gone"

@@ -68,6 +68,7 @@ def table_of(store: Store, stored: Callable[..., T]) -> T:
     }
     common |= {name: _points(store, name) for name in POINTS}
     paths = {name: PathTable.from_texts(columns[f"source/{name}"], about["units"]) for name in store.targets}
+    common["targets"] = {name: paths.pop(name) for name in store.about.get("further", {})}
     return stored(paths, columns, **common)
 
 

@@ -45,7 +45,7 @@ def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **d
             with data_errors(data):
                 data = read_bytes(data, image=False)
         if data is not None and data.startswith(_NUMPY):
-            value, data = _saved(data), None
+            value, data = np.load(BytesIO(data), allow_pickle=False), None
         if target.has_directions or (target.like == "masks" and getattr(value, "ndim", 0) == 3):
             if data is not None:
                 raise DataError(f"{target.like} are read from arrays that numpy has saved (.npy)")
@@ -55,6 +55,8 @@ def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **d
             return as_dtype(np.stack(masks) if masks else np.zeros((0, 1, 1), np.uint8), name, target.dtype)
         labels = as_labels(value if data is None else data, **decode)
         return as_dtype(labels[None] if target.like == "masks" else labels, name, target.dtype)
+    except (ValueError, EOFError) as error:
+        raise DataError(f"{name}: cannot be read: {error}") from None
     except DataError as error:
         raise (error if error.path else DataError(f"{name}: {error.reason}", None, error.step)) from error.__cause__
 
@@ -75,14 +77,6 @@ def split_scene(
 def _decoding(how: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of `read_image`, of those that tables read by."""
     return {key: value for key, value in how.items() if key not in ("undecoded", "names", "opened")}
-
-
-def _saved(data: bytes) -> NDArray[Any]:
-    try:
-        saved: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"cannot be read: {error}") from None
-    return saved
 
 
 def read_targets(

@@ -18,6 +18,7 @@ from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, table_of, unreadable_in
+from augrecipes.sources.packed_targets import packed_targets, unlike
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, are_offsets
@@ -44,6 +45,7 @@ _ABOUT: dict[str, Any] = {
     "box_classes": (None, [str]),
     "versions": index.mapping(str, str),
     "left_out": (..., [str]),
+    "further": (..., dict),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
 }
 
@@ -80,7 +82,8 @@ class StoredSource(RecipeSource):
         super().__init__(table, recipe.inputs, about["decode"], tuple(about.get("left_out", ())))
         self.store, self.folder, self.unreadable = store, str(store.path), unreadable_in(store)
         self.epochs = max(1, int(about["epochs"]))
-        self._targets = tuple(targets or (name for name in named if name != "mask"))
+        further = about.get("further", {})
+        self._targets = tuple(targets or (name for name in named if name != "mask" and name not in further))
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: store.columns[f"source/{name}"] for name in named}
         self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
@@ -129,7 +132,8 @@ class StoredSource(RecipeSource):
         for name in self.taken(names):
             take = self.store.encoded if undecoded and name != "mask" else self.store.array
             targets[name] = take(name, self.item(name, row))
-        return targets | self.points(row)
+        further = packed_targets(self.store, row, self.inputs, next(iter(targets.values())).shape)
+        return targets | dict(further) | self.points(row)
 
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
@@ -141,7 +145,8 @@ class StoredSource(RecipeSource):
         """As every source, in memory of its own."""
         sample = super().sample(k, epoch, undecoded=undecoded, names=names or self._targets)
         own = {name: np.array(one) if isinstance(one, np.ndarray) else one for name, one in sample.images.items()}
-        rest = {name: np.array(one) if name == "mask" else one for name, one in sample.rest.items()}
+        owned = {"mask", *self.inputs.targets}
+        rest = {name: np.array(one) if name in owned else one for name, one in sample.rest.items()}
         return Sample(sample.index, sample.tile, sample.path, own, rest)
 
 
@@ -210,7 +215,12 @@ def _check_about(store: Store) -> None:
             raise index.damaged_field(
                 columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable"
             )
-        if store.targets[name] == "image" and channels is not None and (shapes[:, 2] != channels).any():
+        if (
+            store.targets[name] == "image"
+            and name not in store.about.get("further", {})
+            and channels is not None
+            and (shapes[:, 2] != channels).any()
+        ):
             raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
 
 
@@ -268,6 +278,8 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:
             raise _unfit(store, f"the recipe requires {name}, and the store has none")
+    for why in unlike(store, inputs):
+        raise _unfit(store, why)
     tell_of_absent(recipe, {name for name, present in has.items() if present})
     for name in (*POINTS, *(("mask",) if about["steps"] else ())):  # else masks are as their files have them
         theirs = about["inputs"].get(name)

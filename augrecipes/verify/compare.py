@@ -100,7 +100,7 @@ class Comparison:
                 self._add_likeness(name, plain[name], fast[name], place)
         if "mask" in plain:
             self._add_labels(np.asarray(source.rest["mask"]), plain["mask"], fast["mask"], place)
-        for name in ("boxes", "keypoints"):
+        for name in ("boxes", "keypoints", *self.recipe.targets):
             if name in plain:
                 self.metrics.add(name, "equal", largest_difference(plain[name], fast[name]), place, limit=0.0)
         if self.promise.random:

@@ -16,7 +16,7 @@ import numpy as np
 from augrecipes.ops.groups import NO_OP
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, get_class
-from augrecipes.recipe.model import Mode, Recipe, Step
+from augrecipes.recipe.model import Arguments, Mode, Recipe, Step
 
 # What stands in the place of a single step; None: a step that does nothing.
 Change = Callable[[Step], Step | None]
@@ -70,7 +70,9 @@ def fills(recipe: Recipe, mode: Mode) -> set[float]:
 def with_steps(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
     """The recipe with its single steps changed, for images alone."""
     steps = tuple(_changed(step, change) for step in recipe.section(mode) or ())
-    inputs = replace(recipe.inputs, dtype=None, min_size=None, mask="optional", boxes=None, keypoints=None)
+    inputs = replace(
+        recipe.inputs, dtype=None, min_size=None, mask="optional", boxes=None, keypoints=None, targets=Arguments()
+    )
     variant = replace(recipe, inputs=inputs)
     return replace(variant, steps=steps) if mode == "train" else replace(variant, eval=steps)
 

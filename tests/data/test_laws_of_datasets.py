@@ -268,7 +268,7 @@ OF_LISTS: dict[str, Any] = {
 CLASSES: dict[str, Any] = {"image": ["emu", "dog", "cat"], "views": ["emu", "dog", "cat"], "bag": ["yes", "no"]}
 OF_BAGS = {"max_tiles", "min_tiles", "pick", "threads"}
 # They say where samples come from: a test of their own.
-SOURCES = {"self", "root", "roots", "recipe", "files", "masks", "split", "labels", "names", "store"}
+SOURCES = {"self", "root", "roots", "recipe", "files", "masks", "targets", "split", "labels", "names", "store"}
 
 
 WARPS = """

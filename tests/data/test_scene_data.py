@@ -82,6 +82,14 @@ def test_folders_bring_them_by_templates(folder: Path) -> None:
     assert np.ptp(sample["depth"].numpy()) > 255  # all bits of the file
 
 
+def test_other_files_of_a_target_are_other_data(folder: Path) -> None:
+    one, other = (
+        ar.ImageFolder(folder / "photos", ar.load(RECIPE), targets={**templates(folder), "after": f"{folder}/{name}"})
+        for name in ("after/{stem}_2.png", "photos")
+    )
+    assert one.fingerprint()["files"] != other.fingerprint()["files"]
+
+
 def test_a_csv_file_has_a_column_for_each(folder: Path) -> None:
     of_folders = ar.ImageFolder(folder / "photos", ar.load(RECIPE), targets=templates(folder))
     of_columns = ar.ImageFolder(files=listed(folder), recipe=ar.load(RECIPE), columns={"after": "second"})

@@ -15,6 +15,7 @@ from support.deep_files import npy, numbers, png, tiff
 
 import augrecipes as ar
 from augrecipes.kinds.image.reader import check
+from augrecipes.kinds.pair.reader import check as check_pairs
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.sample_inputs import as_image
 
@@ -177,3 +178,18 @@ def test_archives_have_deep_files(tmp_path: Path) -> None:
     dataset = ar.Samples(str(tmp_path / "it.tar"), recipe("depth: 16"))
     for k, array in enumerate(DEEP):
         np.testing.assert_array_equal(read(dataset, k), array)
+
+
+def test_pairs_of_16_bits_are_checked_in_their_depth(tmp_path: Path) -> None:
+    scene = cv2.GaussianBlur(numbers("u2", 1, (256, 256))[:, :, 0], (0, 0), 6)
+    scene = cv2.normalize(scene, None, 0, 4095, cv2.NORM_MINMAX)
+    small = cv2.resize(scene, (128, 128), interpolation=cv2.INTER_AREA)
+    for name, image in (("a", small), ("b", np.roll(small, 2, axis=1))):
+        hr = folder(tmp_path / f"hr{name}", {"0.png": png(scene[:, :, None])})
+        lr = folder(tmp_path / f"lr{name}", {"0.png": png(image[:, :, None])})
+        text = "{version: 1, recipe: p, kind: pair, scales: {lr: 1, hr: 2}, inputs: {depth: 16, range: [0, 4095]}, "
+        pairs = parse_text(f"{text}steps: [RandomCrop: {{height: 32, width: 32, at: lr}}], eval: []}}")
+        how: Any = {"names": {}, "split": None, "content": True, "advance": lambda *_: None}
+        found = check_pairs(pairs, "train", {"hr": str(hr), "lr": str(lr)}, **how).defects
+        shifted = ["shifted by 2 px to the right"] if name == "b" else []
+        assert [defect.message.rpartition(": ")[2] for defect in found] == shifted

@@ -85,7 +85,7 @@ class Compiled:
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
     """The rewritten steps for samples that come as `arrival` says; of deep images, and of several that come
     together, which no kernel takes, the steps as they are written."""
-    if arrival in UNOPTIMIZED_INPUTS or recipe.inputs.stack:
+    if arrival in UNOPTIMIZED_INPUTS or recipe.inputs.stack or recipe.targets:
         return Plan(steps)
     rules = () if recipe.inputs.is_deep else rules_for(recipe, optimize)
     nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules)

@@ -26,6 +26,7 @@ _SEVERAL = (
     "class of your own: ar.register), or call one after the other"
 )
 _MASKS = "a compiled pipeline keeps its masks' interpolation: say it in the recipe, step by step"
+_TARGETS = "the recipe's further `targets:` mean nothing among others' steps: call this pipeline by itself"
 _OBJECTS = "`of` and `flip_pairs` of keypoints mean nothing among others' steps: call this pipeline by itself"
 _SEED = "a pipeline's draws are keyed by its seed; for another seed, recipe.compile(seed=...)"
 _STEPS = (
@@ -143,6 +144,8 @@ class AsCompose(Displayed, Compose):
             return
         if not self.nests:
             raise TypeError(_SEVERAL.format(self.compiled.recipe.kind))
+        if self.compiled.recipe.targets:
+            raise TypeError(_TARGETS)
         if mask_interpolation is not None:
             raise TypeError(_MASKS)
         points = self.compiled.recipe.inputs.keypoints

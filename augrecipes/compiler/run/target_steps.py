@@ -22,14 +22,13 @@ from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.run.deep_images import VALID
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.errors import DataError
-from augrecipes.ops.constants import AREA, BORDER, LINEAR, NEAREST
+from augrecipes.ops.constants import AREA, LINEAR, NEAREST
 from augrecipes.ops.fills import setting
-from augrecipes.ops.matrices import Matrix, Size, in_pixels, matrix_of, output_size, translation
+from augrecipes.ops.matrices import Matrix, Size, in_pixels, matrix_of, output_size
 from augrecipes.ops.places import nearest
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.targets import Target, coarsest_cell
 
-_OPENCV_CHANNELS = 4  # that it warps in one call
 _SETTINGS = {  # of images, and of masks: how they are sampled, and what fills them
     True: ("interpolation", "fill", "drop_value"),
     False: ("mask_interpolation", "fill_mask", "mask_drop_value"),
@@ -57,12 +56,13 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
             step.get_params_dependent_on_data = partial(_on_cells, draw, cell, not record.pixels)
         for name, target in targets.items():
             if "mask" in functions:
-                functions[name] = TargetStep(step, target)
+                is_second_image = target == replace(target, like="image", interpolation=None, fill=None, scale=1)
+                functions[name] = partial(_as_the_image, step) if is_second_image else TargetStep(step, target)
                 if target.is_image and record.moves:
                     plane = replace(target, like="mask", interpolation="nearest", fill=0)
                     functions[VALID + name] = TargetStep(step, plane)
             elif target.is_image and functions:
-                functions[name] = partial(_change_values, step)
+                functions[name] = partial(_as_the_image, step)
                 if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
                     own, label = copy(step), f"{site}@{name}"
                     own.random_generator, own.py_random = draws.add(label, shared=shared)
@@ -70,8 +70,8 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
                     yield own, label, shared
 
 
-def _change_values(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
-    return _with_channels(step.apply(image, **{**params, "shape": image.shape}))
+def _as_the_image(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
+    return _with_channels(functions_of(step)["image"](image, **{**params, "shape": image.shape}))
 
 
 def _change_values_alone(own: Any, draw: Callable[..., dict[str, Any]], image: np.ndarray, **_: Any) -> np.ndarray:
@@ -175,26 +175,30 @@ class TargetStep:
         return done
 
     def _resampled(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
-        """A target on another grid: cut where a window keeps its pixels, else resampled."""
-        step, target = self.step, self.target
-        record, before, matrix = op_record(type(step).__name__), params["shape"][:2], self._matrix(params)
-        size = on_grid(output_size(step, params, before), target.factor)
-        sampling = getattr(step, _SETTINGS[target.is_image][0], LINEAR if target.is_image else NEAREST)
+        """A target on another grid, resampled; of a window that keeps its pixels that changes none."""
+        step, is_image = self.step, self.target.is_image
+        record, matrix = op_record(type(step).__name__), self._matrix(params)
+        size = on_grid(output_size(step, params, params["shape"][:2]), self.target.factor)
+        sampling = getattr(step, _SETTINGS[is_image][0], LINEAR if is_image else NEAREST)
         if record.resizes == "whole":
-            return _resized(array, size, AREA if target.is_image and _shrinks(step, params) else sampling)
-        fill = self._own_units(getattr(step, _SETTINGS[target.is_image][1], 0), array)
-        if not record.resamples:
-            x, y = -np.rint(matrix[:2, 2]).astype(int)
-            if abs(matrix[0, 2] + x) + abs(matrix[1, 2] + y) > _ROUNDING:
-                at = f"{-matrix[0, 2]:g}, {-matrix[1, 2]:g}"
-                raise DataError(
-                    f"what is left begins at pixel {at} of a target of scale {float(target.factor):g}: let crops and "
-                    f"pads count in multiples of {target.factor.denominator} px"
-                )
-            if min(x, y) >= 0 and y + size[0] <= array.shape[0] and x + size[1] <= array.shape[1]:
-                return array[y : y + size[0], x : x + size[1]]
-            matrix = translation(-x, -y)
-        return _warped(array, matrix, size, sampling, getattr(step, "border_mode", BORDER["constant"]), fill)
+            if sampling == NEAREST:
+                return nearest(array, size)
+            by_areas = is_image and getattr(step, "area_for_downscale", None) and size[0] < array.shape[0]
+            done = cv2.resize(array, size[::-1], interpolation=AREA if by_areas else sampling)
+            return done.reshape(*size, *array.shape[2:])
+        if not record.resamples and np.abs(matrix - (whole := np.rint(matrix))).max() > _ROUNDING:
+            at, grid = f"{-matrix[0, 2]:g}, {-matrix[1, 2]:g}", self.target.factor
+            cure = f"let crops and pads count in multiples of {grid.denominator} px"
+            raise DataError(f"what is left begins at pixel {at} of a target of scale {float(grid):g}: {cure}")
+        fill = self._own_units(getattr(step, _SETTINGS[is_image][1], 0), array)
+        fills = np.broadcast_to(fill, array.shape[2:] or (1,))
+        warp = partial(cv2.warpPerspective, M=matrix if record.resamples else whole, dsize=size[::-1], flags=sampling)
+        border, planes = getattr(step, "border_mode", 0), np.moveaxis(np.atleast_3d(array), 2, 0)
+        parts = [
+            warp(np.ascontiguousarray(plane), borderMode=border, borderValue=fill)
+            for plane, fill in zip(planes, fills.tolist(), strict=True)
+        ]
+        return np.stack(parts, axis=2).reshape(*size, *array.shape[2:])
 
     def _own_units(self, fill: Any, array: np.ndarray) -> Any:
         """A fill in the unit of the target: of images steps count levels to 255."""
@@ -248,30 +252,3 @@ def turned_normals(field: np.ndarray, matrix: Matrix) -> np.ndarray:
 
 def _length(field: np.ndarray) -> Any:
     return np.sqrt(np.einsum("hwc,hwc->hw", field, field))
-
-
-def _shrinks(step: Any, params: Mapping[str, Any]) -> bool:
-    before = params["shape"][:2]
-    after = output_size(step, params, before)
-    return bool(getattr(step, "area_for_downscale", None)) and (after[0] < before[0] or after[1] < before[1])
-
-
-def _resized(array: np.ndarray, size: Size, sampling: int) -> np.ndarray:
-    if sampling == NEAREST:
-        return nearest(array, size)
-    return cv2.resize(array, size[::-1], interpolation=sampling).reshape(*size, *array.shape[2:])
-
-
-def _warped(array: np.ndarray, matrix: Matrix, size: Size, sampling: int, border: int, fill: Any) -> np.ndarray:
-    """An array resampled by a matrix from its pixels to those of the result, four channels at a time."""
-    channels = np.atleast_3d(array)
-    fills = np.broadcast_to(fill, channels.shape[2]).tolist()
-    is_affine = matrix[2, 0] == 0 == matrix[2, 1]
-    warp, rows = (cv2.warpAffine, matrix[:2]) if is_affine else (cv2.warpPerspective, matrix)
-    parts = []
-    for k in range(0, channels.shape[2], _OPENCV_CHANNELS):
-        part = slice(k, k + _OPENCV_CHANNELS)
-        options: dict[str, Any] = {"flags": sampling, "borderMode": border, "borderValue": fills[part]}
-        warped = warp(np.ascontiguousarray(channels[..., part]), rows, size[::-1], **options)
-        parts.append(warped.reshape(*size, -1))
-    return np.concatenate(parts, axis=2).reshape(*size, *array.shape[2:])

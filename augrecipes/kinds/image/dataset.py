@@ -59,13 +59,15 @@ class ImageFolder(RecipeDataset):
             classes of a validation folder the numbers that they have in training. A class that is not among them is an
             error; the log names those without images. Labels of a CSV file that are whole numbers stay as they are.
         exif: `apply` turns images and masks as their EXIF orientation says.
-        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3.
+        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3;
+            of recipes of 16 bits and floats those that the files have.
         max_pixels: larger images are refused before they are decoded.
         depth: `8bit` reads files of 9 to 16 bits a sample by their upper 8; `error` refuses them, as it would take
             other pixels than the file has; None: as the environment variable AUGRECIPES_DEPTH says, or `error`.
-            Masks keep all their bits.
-        frames: `first` reads the first of several pages or frames; `error` refuses such files; None: as
-            AUGRECIPES_FRAMES says, or `error`.
+            Masks keep all their bits. Of recipes of 16 bits and floats it says nothing.
+        frames: `first` reads the first of several pages or frames; `channels` takes grey pages of a TIFF for channels,
+            if they are as many; `error` refuses such files; None: as AUGRECIPES_FRAMES says, or `channels` where
+            somebody says how many these are, else `error`.
         layout: of `root`: `classes` (each folder in it is a class), `flat` (no classes, images of all folders), or
             `auto`: what it looks like, and `flat`, with a warning in the log, where it looks like both.
         cache: keep the folder listing in the user's cache folder, because listing takes seconds for many files.

@@ -74,6 +74,7 @@ def check(
         findings.notes.append(f"classes without images: {', '.join(classes[k] for k in sorted(empty))}")
     own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
     listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
+    listed |= dict.fromkeys(table.targets, len(table))
     given_targets = {*listed, *(["mask"] if table.masked else [])}
     wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
     findings.defects += wrong

@@ -22,6 +22,7 @@ from augrecipes.preview.rows import (
     short_path,
     stage_groups,
 )  # fmt: skip
+from augrecipes.preview.scene import target_cells
 from augrecipes.preview.sheet import Sheet
 from augrecipes.preview.stretch import Stretch, stretch_of
 from augrecipes.recipe.model import Recipe
@@ -46,7 +47,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return [
             annotated(rgb_of_output(image, recipe.output, stretch), on, recipe, classes, view if several else words)
             for _, view, image, on in parts(out, name)
-        ]
+        ] + target_cells(recipe, out)
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
@@ -73,8 +74,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
                 for epoch, out in enumerate(one.outputs, request.epoch)
                 for name in pipeline.outputs
             ]
-        notes = " · ".join([f"{size_text(images['image'])} px", *known(one)])
-        notes = [notes, *filter(None, [stretch.words])]
+        notes = [" · ".join([f"{size_text(images['image'])} px", *known(one)]), *filter(None, [stretch.words])]
         return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), notes)
 
     out = drawn[0].outputs[0]

@@ -24,6 +24,7 @@ from augrecipes.sources.columns import Columns
 from augrecipes.sources.csv_list import columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings, Least, Size
 from augrecipes.sources.paths import PathLike, PathTable, Roots
+from augrecipes.sources.sample import decode_arguments
 
 Check = Literal["headers", "names"]
 _COLUMNS = ("label", "split", "group", "weight")
@@ -130,8 +131,8 @@ def checked(
         advance: called with how many headers are read, and of how many.
         decode: arguments of `read_image`.
     """
-    targets, factors, exif = pairs.targets, scale_factors(dict(recipe.scales)), decode.pop("exif", "apply")
-    decode["channels"] = channels = decode.get("channels") or recipe.inputs.channels or 3
+    decode = decode_arguments(recipe.inputs) | decode
+    targets, factors, exif = pairs.targets, scale_factors(dict(recipe.scales)), decode.pop("exif")
     least = defects.least_sizes(recipe, mode, factors)
     paths = list(dict.fromkeys(path for scene in pairs.scenes for path in scene))
     reasons: dict[str, str] = {}
@@ -155,7 +156,7 @@ def checked(
             sizes = {name: defects.upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
             problems = [
                 *_sizes(scene, sizes, factors, least),
-                *_channels(scene, [headers[path] for path in scene], channels),
+                *_channels(scene, [headers[path] for path in scene], decode["channels"]),
             ]
         wrong |= {defect.message: defect for defect in problems if defect.message not in wrong}
         if problems:
@@ -197,7 +198,7 @@ def _sizes(
             yield Defect("small", paths, f"{' and '.join(texts)}: {why}")
 
 
-def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], channels: int) -> Iterator[Defect]:
+def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], channels: int | None) -> Iterator[Defect]:
     said = ["grey" if channels == 1 or header.color == "grey" else "RGB" for header in headers]
     said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
     if len({*said}) > 1:

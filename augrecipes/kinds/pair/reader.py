@@ -18,16 +18,17 @@ from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import PairScenes
 from augrecipes.machine import in_threads
 from augrecipes.progress import Parts, progress
-from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe.model import Inputs, Mode, Recipe
 from augrecipes.sources.arguments import as_given
 from augrecipes.sources.check import Checked, Faults
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Size, report, size_text
 from augrecipes.sources.files import read_image
-from augrecipes.sources.sample import DataArguments, RecipeSource
+from augrecipes.sources.sample import DataArguments, RecipeSource, decode_arguments
 
 TABLE = Columns
 _FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
+_LEVELS = Inputs()  # of 8 bits
 _FAINT = 1.2  # levels: less than this between fine and broad is no evidence
 _SAME = 0.35  # correlation below which two images are not taken for one scene
 _SURE, _MARGIN = 0.6, 0.05  # correlation from which on a shift is believed, and by which it exceeds that in place
@@ -115,7 +116,7 @@ def check(
         factors = scale_factors(dict(recipe.scales))
         scenes = [dict(zip(pairs.targets, paths, strict=True)) for paths in pairs.scenes]
         faint: list[str] = []  # as threads come to them
-        work = partial(compare_scene, factors=factors, faint=faint)
+        work = partial(compare_scene, inputs=recipe.inputs, factors=factors, faint=faint)
         wrong = [*in_threads(work, scenes, advance=partial(advance, "comparing"))]
         defects, fine = [*defects, *chain(*wrong)], wrong.count([])
         if faint:
@@ -125,14 +126,21 @@ def check(
     return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in pairs.cropped]})
 
 
-def compare_scene(paths: Mapping[str, str], factors: Mapping[str, int], faint: list[str]) -> list[Defect]:
+def compare_scene(
+    paths: Mapping[str, str], factors: Mapping[str, int], faint: list[str], inputs: Inputs = _LEVELS
+) -> list[Defect]:
     """What the images of a scene, by target and the largest first, do not show alike; `faint`: what cannot be told."""
-    images = {}
+    images, decode = {}, decode_arguments(inputs)
+    low, high = inputs.full_range
     for name, path in paths.items():
         try:
-            images[name] = read_image(path)
+            image = read_image(path, **(decode if "dtype" in decode else {}))
         except DataError as error:
             return [Defect("unreadable", tuple(paths.values()), str(error))]
+        if image.dtype != np.uint8:
+            grey = np.nan_to_num((image.mean(axis=2, keepdims=True, dtype=np.float32) - low) * (255 / (high - low)))
+            image = np.repeat(grey.astype(np.float32), 3, axis=2)
+        images[name] = image
     rows, columns = common_size({name: image.shape[:2] for name, image in images.items()}, factors)
     (first, large), *others = [
         (paths[name], image[: rows * factors[name], : columns * factors[name]]) for name, image in images.items()

@@ -1,0 +1,64 @@
+"""Further targets of a scene (`targets:`) as images: what eyes see of depths, vectors and normals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes.preview.cells import Cell
+from augrecipes.preview.display import EMPTY, RgbImage, rgb_of_input, rgb_of_output
+from augrecipes.preview.overlay import render_mask
+from augrecipes.recipe.model import Output, Recipe
+from augrecipes.recipe.targets import Target
+
+_SHARE = 2, 98  # percentiles of numbers that become black and white
+
+
+def target_cells(recipe: Recipe, sample: Mapping[str, Any]) -> list[Cell]:
+    """A cell for each further target of a sample, as it leaves."""
+    targets = {name: target for name, target in recipe.targets.items() if name in sample}
+    return [Cell(rgb_of_target(np.asarray(sample[name]), one, recipe.output), name) for name, one in targets.items()]
+
+
+def rgb_of_target(array: NDArray[Any], target: Target, output: Output) -> RgbImage:
+    """A target, as it leaves, as an image: labels in colours, other numbers stretched from their 2nd to their 98th
+    percentile, the direction of vectors as a hue and their length as its strength, normals in red, green and blue.
+
+    >>> rgb_of_target(np.array([[0.0, 9.0]], np.float32), Target("mask"), Output())[0, :, 0].tolist()
+    [0, 255]
+    """
+    if target.is_image:
+        return rgb_of_output(array, output)
+    if target.like == "masks":
+        array = (array != 0).astype(np.int64).cumsum(axis=0).argmax(axis=0) + array.any(axis=0) if len(array) else array
+    if target.has_directions:
+        field = np.moveaxis(array, 0, 2) if output.layout == "chw" else array
+        return _rgb_of_normals(field) if target.like == "normals" else _rgb_of_vectors(field)
+    if array.dtype.kind == "f":
+        return rgb_of_input(np.repeat(_stretched(array)[..., None], 3, axis=2))
+    canvas = np.full((*array.shape[-2:], 3), EMPTY, np.uint8)
+    render_mask(canvas, array)
+    return canvas
+
+
+def _stretched(values: NDArray[Any]) -> NDArray[np.float32]:
+    known = values[np.isfinite(values)]
+    low, high = np.percentile(known, _SHARE) if known.size else (0, 1)
+    return np.nan_to_num(np.clip((values - low) / max(high - low, 1e-12), 0, 1)).astype(np.float32)
+
+
+def _rgb_of_vectors(field: NDArray[Any]) -> RgbImage:
+    length, angle = cv2.cartToPolar(*(np.ascontiguousarray(field[..., k], np.float32) for k in (0, 1)))
+    most = max(float(np.percentile(length, _SHARE[1])), 1e-12)
+    strength = np.clip(length / most, 0, 1)
+    hsv = np.dstack([np.degrees(angle), strength, np.ones_like(strength)]).astype(np.float32)
+    return rgb_of_input(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB))
+
+
+def _rgb_of_normals(field: NDArray[Any]) -> RgbImage:
+    lengths = np.maximum(np.linalg.norm(field, axis=2, keepdims=True), 1e-12)
+    return rgb_of_input(np.clip((field / lengths + 1) / 2, 0, 1).astype(np.float32))
