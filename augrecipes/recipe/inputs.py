@@ -116,6 +116,11 @@ class Inputs:
         return self.dtype == "uint16" or self.range is not None or self.nodata is not None
 
     @property
+    def deep_dtype(self) -> Dtype | None:
+        """The dtype of images whose values are their own until the output; None: they are levels of uint8."""
+        return None if self.dtype == "uint8" else self.dtype
+
+    @property
     def full_range(self) -> tuple[float, float]:
         """The values that leave as 0 and 1.
 

@@ -21,7 +21,7 @@ def why_not_native(pipeline: Any) -> str | None:
     """What keeps a pipeline from programs, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
-    if pipeline.arrival in UNOPTIMIZED_INPUTS:
+    if pipeline.arrival in UNOPTIMIZED_INPUTS or pipeline.recipe.inputs.is_deep:
         return "images are no uint8, or come together with others"
     return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
