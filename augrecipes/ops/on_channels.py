@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,32 +17,33 @@ class OnChannels(Mixin):  # type: ignore[misc]
     channel_numbers: tuple[int, ...]
     image_names: frozenset[str] = frozenset({"image", "images", "volume", "volumes"})
 
-    def update_transform_params(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    def update_transform_params(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
         """What was drawn, with the shape of these channels."""
-        images = self.image_names & data.keys()
-        shapes = {name: self._stand_in(data[name]) for name in images if data[name] is not None}
-        updated: dict[str, Any] = super().update_transform_params(params=params, data={**data, **shapes})
-        return updated
+        return super().update_transform_params(params=params, data=self._each(data, self._stand_in))
 
-    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
         """What is drawn by the size of an image, or by these channels of its pixels."""
         draws_from = op_record(type(self).__name__).draws_from
-        select = self._selected if draws_from is None or "image" in draws_from else self._stand_in
-        parts = {name: select(data[name]) for name in self.image_names & data.keys() if data[name] is not None}
-        drawn: dict[str, Any] = super().get_params_dependent_on_data(params=params, data={**data, **parts})
-        return drawn
+        pixels = draws_from is None or "image" in draws_from
+        parts = self._each(data, self._selected if pixels else self._stand_in)
+        return super().get_params_dependent_on_data(params=params, data=parts)
 
     def apply_with_params(self, params: dict[str, Any], *args: Any, **data: Any) -> dict[str, Any]:
         """A sample whose images have the changed channels, and the others as they were."""
-        images = {name: data[name] for name in self.image_names & data.keys() if data[name] is not None}
-        parts = {name: self._selected(image) for name, image in images.items()}
-        shape = next((part.shape[-3:] for part in parts.values()), params["shape"])
-        done: dict[str, Any] = super().apply_with_params({**params, "shape": shape}, *args, **{**data, **parts})
-        for name, image in images.items():
-            changed = np.asarray(done[name])
-            done[name] = whole = np.array(image)
-            whole[..., self.channel_numbers] = changed.reshape(parts[name].shape)  # some steps drop the axis of grey
+        parts, names = self._each(data, self._selected), self._names(data)
+        shape = parts[names[0]].shape[-3:] if names else params["shape"]
+        done: dict[str, Any] = super().apply_with_params({**params, "shape": shape}, *args, **parts)
+        for name in names:
+            changed, done[name] = np.asarray(done[name]), np.array(data[name])
+            done[name][..., self.channel_numbers] = changed.reshape(parts[name].shape)  # some drop the axis of grey
         return done
+
+    def _names(self, data: dict[str, Any]) -> list[str]:
+        return [name for name in data if name in self.image_names and data[name] is not None]
+
+    def _each(self, data: dict[str, Any], part: Callable[[Any], np.ndarray]) -> dict[str, Any]:
+        """A sample with a part of each of its images."""
+        return {**data, **{name: part(data[name]) for name in self._names(data)}}
 
     def _selected(self, image: Any) -> np.ndarray:
         self._stand_in(image)

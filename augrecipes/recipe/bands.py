@@ -84,8 +84,6 @@ def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple
         if not names:
             cure = "say `inputs: {channels: {names: [...]}}`, or list the numbers"
             raise ChannelError(key, f"channels have no names in this recipe: {cure}")
-        if color not in ("rgb", "bgr"):
-            raise ChannelError(key, f"color: {color} has one channel; give one number")
         for name in values.keys() - {*names}:
             raise ChannelError(key, f"unknown channel {name!r}; there are {', '.join(names)}", near(name, names))
         if missing := [name for name in names if name not in values]:

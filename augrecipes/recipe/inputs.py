@@ -156,6 +156,11 @@ class Inputs:
         return self.bands.count if self.bands else self.channels
 
     @property
+    def takes_channels(self) -> bool:
+        """Whether steps see other channels than images arrive with, or in another order."""
+        return self.bands is not None and bool(self.bands.take)
+
+    @property
     def behind_take(self) -> Inputs:
         """Of images of which the channels that steps see have been taken."""
         return replace(self, bands=self.bands and self.bands.seen)

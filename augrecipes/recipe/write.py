@@ -13,7 +13,6 @@ from augrecipes.errors import Diagnostic, RecipeError, harmless
 from augrecipes.ops import policies
 from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe import derive
-from augrecipes.recipe.bands import ChannelError
 from augrecipes.recipe.grammar import TtaViews
 from augrecipes.recipe.inputs import DEPTHS
 from augrecipes.recipe.model import DERIVED, KEYS, Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
@@ -224,15 +223,8 @@ def _output(output: Output, names: Sequence[str]) -> dict[str, Any]:
     if "range" in changed:
         changed["range"] = [int(bound) for bound in changed.pop("range")]
     if normalize is not None:
-        changed["normalize"] = "imagenet" if _is_imagenet(output, names) else asdict(normalize)
+        changed["normalize"] = "imagenet" if not names and normalize == imagenet(output.color) else asdict(normalize)
     return changed
-
-
-def _is_imagenet(output: Output, names: Sequence[str]) -> bool:
-    try:
-        return output.normalize == imagenet(output.color, names)
-    except ChannelError:
-        return False
 
 
 def text_of(document: Mapping[str, Any]) -> str:

@@ -155,7 +155,7 @@ class AsCompose(Displayed, Compose):
         points = self.compiled.recipe.inputs.keypoints
         if points is not None and (points.of or points.flip_pairs):
             raise TypeError(_OBJECTS)
-        if self.compiled.recipe.inputs.bands != self.compiled.recipe.inputs.behind_take.bands:
+        if self.compiled.recipe.inputs.takes_channels:
             raise TypeError(_TAKES)
         if self.nested is None:
             self._nest()

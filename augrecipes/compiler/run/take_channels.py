@@ -14,18 +14,13 @@ from augrecipes.recipe.inputs import Bands, Inputs
 WHOLE_FILES = "files are decoded whole, and some of their channels are taken"
 
 
-def takes_channels(inputs: Inputs) -> bool:
-    """Whether steps see other channels than images arrive with, or in another order."""
-    return inputs.bands is not None and bool(inputs.bands.take)
-
-
 def take_channels(sample: dict[str, Any], inputs: Inputs, names: Iterable[str] = ("image",)) -> dict[str, Any]:
     """A sample whose images, by these names, have the channels that steps see; another dict where that changes them.
 
     Raises:
         DataError: an image has not the channels that the recipe's inputs say.
     """
-    if not takes_channels(inputs):
+    if not inputs.takes_channels:
         return sample
     images = {name: sample[name] for name in names if sample.get(name) is not None}
     return sample | {name: taken(image, inputs, name) for name, image in images.items()}

@@ -29,7 +29,7 @@ from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
 from augrecipes.compiler.run.stacks import act_part_by_part
 from augrecipes.compiler.run.step_matrices import StepMatrices
-from augrecipes.compiler.run.take_channels import WHOLE_FILES, take_channels, takes_channels
+from augrecipes.compiler.run.take_channels import WHOLE_FILES, take_channels
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -206,7 +206,7 @@ class ImagePipeline(Pipeline):
         """Why no samples are made side by side, whatever lies on them; empty: some may be."""
         if self.outputs != ("image",):
             return "a sample is more than one image"
-        return _FURTHER if self.recipe.targets else WHOLE_FILES if takes_channels(self.recipe.inputs) else ""
+        return _FURTHER if self.recipe.targets else WHOLE_FILES if self.recipe.inputs.takes_channels else ""
 
     @property
     def at_once(self) -> Program | str:
