@@ -10,7 +10,7 @@ from augrecipes.compiler.prefix import described
 from augrecipes.compiler.rewrite.nodes import Fused, Steps, singles
 from augrecipes.ops.records import op_record, own_names
 from augrecipes.recipe.derive import ONE_BY_ONE, DerivedRow, derive
-from augrecipes.recipe.model import Output, Recipe, Step
+from augrecipes.recipe.model import Inputs, Output, Recipe, Step
 from augrecipes.recipe.words import brief, text
 from augrecipes.report import Report, TextTable
 
@@ -162,19 +162,21 @@ def _derived_rows(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedSte
 def output_line(recipe: Recipe) -> str:
     """The recipe's output in one line; that of each target, where they differ."""
     if not recipe.outputs:
-        return _output_text(recipe.output)
+        return _output_text(recipe.output, recipe.inputs)
     every = [(name, recipe.outputs.get(name, recipe.output)) for name in recipe.scales]
-    return "; ".join(f"{name} {_output_text(output)}" for name, output in every)
+    return "; ".join(f"{name} {_output_text(output, recipe.inputs)}" for name, output in every)
 
 
-def _output_text(out: Output) -> str:
-    if out.dtype == "uint8" or out.where == "device":
+def _output_text(out: Output, inputs: Inputs) -> str:
+    if out.where == "device" and inputs.deep_dtype:
+        scale = "values of its own"
+    elif out.dtype == "uint8" or out.where == "device":
         scale = "0..255"
     elif out.normalize:
         scale = f"(x − {_numbers_text(out.normalize.mean)}) / {_numbers_text(out.normalize.std)}"
     else:
         scale = f"{out.range[0]:g}..{out.range[1]:g}"
-    dtype = "uint8" if out.where == "device" else out.dtype
+    dtype = (inputs.deep_dtype or "uint8") if out.where == "device" else out.dtype
     return f"{dtype} {out.layout} {out.color}, {scale}" + (", the rest on the device" if out.where == "device" else "")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.ops import groups
+from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe.model import UINT8_HWC, Arguments, Mode, Recipe, Step
 
@@ -93,14 +94,16 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
 def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
     """The first `count` steps of a section, compiled.
 
-    The pipeline leaves uint8 H×W×C, and boxes and keypoints as a pipeline that resumes takes them.
+    The pipeline leaves images H×W×C of uint8, deep ones with their own values; and boxes and keypoints as a pipeline
+    that resumes takes them.
     """
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    # Masks become labels before the first step: where none is carried out, they are kept as they are.
-    inputs = recipe.inputs if count else replace(recipe.inputs, mask_labels=None)
-    part = replace(_with_section(recipe, mode, steps[:count]), inputs=inputs, output=UINT8_HWC, outputs=Arguments())
+    # Masks become labels, and missing data is filled, before the first step: where none is carried out, all is kept.
+    inputs = recipe.inputs if count else replace(recipe.inputs, mask_labels=None, nodata=None)
+    own = replace(UINT8_HWC, where="device") if inputs.deep_dtype else UINT8_HWC
+    part = replace(_with_section(recipe, mode, steps[:count]), inputs=inputs, output=own, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
 
 
@@ -113,7 +116,10 @@ def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None =
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
     # What the recipe's inputs say holds in front of its first step.
-    inputs = replace(recipe.inputs, channels=channels, dtype=None, min_size=None, mask_labels=None)
+    leaves = [leaf for step in steps_of(recipe, mode)[:count] for leaf in step.walk()]
+    changes = any(op_record(leaf.name).changes_dtype for leaf in leaves)
+    dtype = None if changes else recipe.inputs.deep_dtype
+    inputs = replace(recipe.inputs, channels=channels, dtype=dtype, min_size=None, mask_labels=None)
     return replace(part, inputs=inputs) if count else part
 
 

@@ -1,4 +1,4 @@
-"""The sink as a torch module: uint8 travels, a quarter of the bytes, and becomes float where the network is."""
+"""The sink as a torch module: whole numbers travel, fewer bytes, and become floats where the network is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from torch import Tensor, nn
 
 from augrecipes.compiler.kernels.formulas import LUMAS, RGB, Luma, check_color, scales_and_shifts
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.inputs import Inputs
 from augrecipes.recipe.model import Output, Recipe
 
-_DTYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8}
+_DTYPES = {name: getattr(torch, name) for name in ("float32", "float16", "uint8", "uint16")}
+_EIGHT_BITS = Inputs()
 Batch = TypeVar("Batch", Tensor, list[Tensor], dict[str, Any])
 
 
@@ -53,7 +55,7 @@ class DeviceStage(nn.Module):
             )
         self.names = tuple(mine)
         # Names of targets are free, and those of modules are not: `forward` or `a.b` cannot be one.
-        self.stages = nn.ModuleList(TargetStage(outputs[name]) for name in mine)
+        self.stages = nn.ModuleList(TargetStage(outputs[name], recipe.inputs) for name in mine)
 
     def forward(self, batch: Batch) -> Batch:
         """The batch with its images as the host's sink would have made them.
@@ -80,14 +82,18 @@ class TargetStage(nn.Module):
 
     Args:
         output: of the target.
+        inputs: of the recipe: the depth and the range of images.
     """
 
     scale: Tensor
     shift: Tensor
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, inputs: Inputs = _EIGHT_BITS) -> None:
         super().__init__()
-        self.output = output
+        self.output, self.dtype = output, _DTYPES[inputs.deep_dtype or "uint8"]
+        lowest, highest = inputs.full_range
+        self.low = float(torch.tensor(lowest, dtype=torch.float32))  # is taken from each value first
+        self.full, self.first = highest - lowest, lowest - self.low
         self.axis = -3 if output.layout == "chw" else -1
         # One number that suits any channel, or one a channel.
         normal = output.normalize
@@ -97,10 +103,16 @@ class TargetStage(nn.Module):
         self._put_constants(torch.get_default_device())
 
     def _put_constants(self, device: torch.device) -> None:
-        pairs = scales_and_shifts(self.output, self.numbers, 255.0)
+        pairs = self._affines(self.numbers)
         shape = (self.numbers, 1, 1) if self.axis == -3 else (self.numbers,)
         for name, values in zip(("scale", "shift"), zip(*pairs, strict=True), strict=True):
             setattr(self, name, torch.tensor(values, dtype=torch.float32, device=device).view(shape))
+
+    def _affines(self, channels: int) -> list[tuple[float, float]]:
+        """(scale, shift) of each channel."""
+        if self.output.dtype == "uint8":
+            return [(255.0 / self.full, -self.first * 255.0 / self.full)] * channels
+        return scales_and_shifts(self.output, channels, self.full, self.first)
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> TargetStage:
         """The constants follow the network to its device, and not to its dtype."""
@@ -109,7 +121,9 @@ class TargetStage(nn.Module):
         return self
 
     def forward(self, image: Any, padding: Any = None) -> Any:
-        """A uint8 tensor of the output's layout, with any dimensions in front, or a list of such.
+        """A tensor of what the loader gives, uint8 or of the recipe's depth, or a list of such.
+
+        In the output's layout, with any dimensions in front.
 
         `padding` is a bool tensor, True where there is no image: (..., H, W), or one flag a tile.
         """
@@ -117,12 +131,13 @@ class TargetStage(nn.Module):
             return [self(each) for each in image]
         if not isinstance(image, Tensor):
             raise DataError(f"the device stage takes tensors, got {type(image).__name__}")
-        if image.dtype != torch.uint8:
-            raise DataError(f"the device stage takes what the loader gives, uint8, got {image.dtype}")
+        if image.dtype != self.dtype:
+            raise DataError(f"the device stage takes what the loader gives, {self.dtype}, got {image.dtype}")
         if image.ndim < 3:
             raise DataError(f"an image has at least three dimensions ({self.output.layout}), got {tuple(image.shape)}")
         check_color(self.output.color, image.shape[self.axis])
-        done = self._scaled(self._coloured(image))
+        values = image if self.dtype == torch.uint8 else image.to(torch.float32, copy=True).sub_(self.low)
+        done = self._scaled(self._coloured(values))
         return done if padding is None else done.masked_fill(self._like(padding, image), 0)
 
     def _like(self, padding: Tensor, image: Tensor) -> Tensor:
@@ -134,28 +149,29 @@ class TargetStage(nn.Module):
         raise DataError(f"padding of shape {tuple(padding.shape)} does not lie on images of shape {tuple(image.shape)}")
 
     def _scaled(self, image: Tensor) -> Tensor:
-        if self.output.dtype == "uint8":
+        if image.dtype == torch.uint8 and self.output.dtype == "uint8":
             return image
         channels = image.shape[self.axis]
         if self.numbers not in (1, channels):
-            scales_and_shifts(self.output, channels, 255.0)  # says what is wrong
+            self._affines(channels)  # says what is wrong
         # As on the host, one multiplication and one addition of float32 a value, in memory of our own.
-        values = image.to(torch.float32)
-        return values.mul_(self.scale).add_(self.shift).to(_DTYPES[self.output.dtype])
+        values = image.to(torch.float32).mul_(self.scale).add_(self.shift)
+        values = values.round_().clamp_(0, 255) if self.output.dtype == "uint8" else values
+        return values.to(_DTYPES[self.output.dtype])
 
     def _coloured(self, image: Tensor) -> Tensor:
-        """The channels that leave; values of 0..255, uint8 where that holds them."""
+        """The channels that leave; uint8 where that holds their values."""
         color, grey = self.output.color, image.shape[self.axis] == 1
         if color == "rgb" or (color == "gray" and grey):
             return image
         return image.flip(self.axis) if color == "bgr" else self._luma(LUMAS[color], image)
 
     def _luma(self, luma: Luma, image: Tensor) -> Tensor:
-        rounds = self.output.dtype == "uint8"
+        rounds = image.dtype == torch.uint8 and self.output.dtype == "uint8"
         planes = image.to(torch.int32 if rounds else torch.float32).unbind(self.axis)
         red, green, blue = planes * RGB if len(planes) == 1 else planes
         r, g, b = luma.parts if rounds else luma.weights
         total = (red * r + green * g + blue * b).unsqueeze(self.axis)
         if not rounds:
-            return total + luma.offset
+            return total + luma.offset * self.full / 255
         return torch.div(total + luma.rounding(), luma.unit, rounding_mode="floor").to(torch.uint8)

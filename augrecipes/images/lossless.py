@@ -27,7 +27,8 @@ from augrecipes.images.format import MOST_CHANNELS, UnreadableError, stage
 from augrecipes.native.kernels import library
 
 TALL, WIDE = 128, 512  # px of a tile
-DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
+DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"), np.dtype("<f4"))
+"""What samples may be; ``sample`` is a place in this list wherever it stands for a dtype."""
 _MAGIC = b"ARL2"
 _HEAD = struct.Struct("<4sIIIBI")
 ACROSS, GREEN = 1, 2  # how a tile is kept
@@ -42,7 +43,7 @@ def encode(array: npt.NDArray[Any]) -> bytes:
     """An image or mask as bytes.
 
     Args:
-        array: uint8, uint16 or int32, H×W×C or H×W, not empty.
+        array: uint8, uint16, int32 or float32, H×W×C or H×W, not empty.
 
     Raises:
         ImportError: Zstandard is not installed.

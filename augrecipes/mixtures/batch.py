@@ -258,7 +258,7 @@ def blend(row: Array, other: Array, share: float) -> None:
     """
     if row.dtype == np.float32:
         cv2.accumulateWeighted(other, row, 1 - share)
-    elif row.dtype == np.uint8:
+    elif row.dtype.kind == "u":
         cv2.addWeighted(row, share, other, 1 - share, 0, dst=row)
     else:
         row[...] = share * row.astype(np.float32) + (1 - share) * other.astype(np.float32)

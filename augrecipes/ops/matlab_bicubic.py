@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,14 @@ class Taps(NamedTuple):
     narrow: bool
 
 
-def imresize(image: np.ndarray, height: int, width: int, *, round_between: bool = True) -> np.ndarray:
+def imresize(
+    image: np.ndarray,
+    height: int,
+    width: int,
+    *,
+    round_between: bool = True,
+    full_range: tuple[float, float] = (0.0, 1.0),
+) -> np.ndarray:
     """`image` resampled to `height` × `width` by Keys' cubic kernel (a = −1/2), widened when it shrinks (antialiasing).
 
     One axis after the other, the one that shrinks most first, rows (the height) first when both are equal; beyond the
@@ -37,14 +44,16 @@ def imresize(image: np.ndarray, height: int, width: int, *, round_between: bool 
     summed from first to last, so that a tie between two levels falls as it does in MATLAB.
 
     Args:
-        image: H×W or H×W×C, uint8 (0..255) or float32 (0..1), any number of channels, never changed.
+        image: H×W or H×W×C, uint8, uint16 or float32, any number of channels, never changed.
         height: rows of the result, at least 1.
         width: columns of the result, at least 1.
-        round_between: for uint8, whether the first pass's result is rounded to whole levels, as MATLAB does; without,
+        round_between: of whole numbers, whether the first pass's result is rounded to such, as MATLAB does; without,
             float64 goes on, as in most ports. Float images are never rounded.
+        full_range: what float images are clipped to.
 
     Returns:
-        The image at its new size, same dtype, rounded half up (uint8) and clipped to the range.
+        The image at its new size, same dtype: whole numbers rounded half up and clipped to those of the dtype, floats
+        clipped to `full_range`.
 
     Raises:
         TypeError: another dtype.
@@ -57,8 +66,8 @@ def imresize(image: np.ndarray, height: int, width: int, *, round_between: bool 
     >>> imresize(ramp, 1, 4)
     array([[ 5, 22, 38, 55]], dtype=uint8)
     """
-    if image.dtype not in (np.uint8, np.float32):
-        raise TypeError(f"imresize takes uint8 or float32 images, got {image.dtype}")
+    if image.dtype not in (np.uint8, np.uint16, np.float32):
+        raise TypeError(f"imresize takes uint8, uint16 or float32 images, got {image.dtype}")
     if image.ndim not in (2, 3) or 0 in image.shape:
         raise ValueError(f"imresize takes an image of shape H×W or H×W×C, none of them 0, got {image.shape}")
     if height < 1 or width < 1:
@@ -68,14 +77,15 @@ def imresize(image: np.ndarray, height: int, width: int, *, round_between: bool 
     current = image.swapaxes(0, 1) if columns_first else image
     first, second = (across, down) if columns_first else (down, across)
     between = _along_rows(current, first)
-    if image.dtype == np.uint8 and round_between:
-        between = _to_levels(between)
+    is_whole = image.dtype.kind == "u"
+    if is_whole and round_between:
+        between = _to_levels(between, image.dtype)
     result = _along_rows(between.swapaxes(0, 1), second)
     if not columns_first:
         result = result.swapaxes(0, 1)
-    if image.dtype == np.uint8:
-        return np.ascontiguousarray(_to_levels(result))
-    return np.ascontiguousarray(np.clip(result, 0, 1, dtype=np.float32, casting="unsafe"))
+    if is_whole:
+        return np.ascontiguousarray(_to_levels(result, image.dtype))
+    return np.ascontiguousarray(np.clip(result, *full_range, dtype=np.float32, casting="unsafe"))
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +171,7 @@ def _span(plan: Taps) -> np.ndarray:
     return np.concatenate([*plan.rows[:-1, : plan.step], plan.rows[-1]])
 
 
-def _to_levels(values: np.ndarray) -> np.ndarray:
-    """Half up, saturated, to uint8. Changes `values`."""
+def _to_levels(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Half up, saturated, to whole numbers. Changes `values`."""
     values += values.dtype.type(0.5)
-    return np.clip(values, 0, 255, out=values).astype(np.uint8)
+    return np.clip(values, 0, np.iinfo(dtype).max, out=values).astype(dtype)

@@ -20,10 +20,11 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
 
     Args:
         method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`.
-        round_between: with `matlab_bicubic` on uint8, round between the two passes, as MATLAB does.
+        round_between: with `matlab_bicubic` on whole numbers, round between the two passes, as MATLAB does.
         p: probability.
 
-    Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); `size` × C, same dtype and range, clipped.
+    Image: H×W or H×W×C, uint8 (0..255), uint16, or float32 (0..1, or of `full_range`); `size` × C, same dtype and
+    range, clipped.
     Draws: none. The pipeline sets `size`, (height, width) in px, before each sample.
     Errors: ValueError where `size` was not set; TypeError for another dtype.
 
@@ -44,6 +45,7 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
         self.method, self.round_between = method, round_between
         self.interpolation = _OPENCV.get(method)
         self.size: tuple[int, int] | None = None
+        self.full_range = (0.0, 1.0)
 
     def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
         """The image at `size`; a copy where it has that size already."""
@@ -56,6 +58,6 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
         if img.shape[:2] == (height, width):
             return img.copy()
         if self.interpolation is None:
-            return imresize(img, height, width, round_between=self.round_between)
+            return imresize(img, height, width, round_between=self.round_between, full_range=self.full_range)
         out = fgeometric.resize(img, (height, width), self.interpolation)
-        return np.clip(out, 0, 1) if out.dtype == np.float32 else out
+        return np.clip(out, *self.full_range) if out.dtype == np.float32 else out

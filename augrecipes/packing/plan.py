@@ -99,8 +99,8 @@ def plan_pack(
     Raises:
         RecipeError: no such step or section; draws without `epochs`; epochs of `eval`.
     """
-    if recipe.correspondence and (epochs is not None or through is not None):
-        raise RecipeError("`correspondence: true` counts pixels of the files: nothing can be baked")
+    if (unbaked := _why_unbaked(recipe)) and (epochs is not None or through is not None):
+        raise RecipeError(f"{unbaked}: nothing can be baked")
     if epochs is not None:
         if epochs < 1:
             raise RecipeError(f"epochs must be at least 1, got {epochs}")
@@ -118,8 +118,8 @@ def plan_pack(
             raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")
         count = wanted
     serves: tuple[Mode, ...] = (mode,) if mode else ("train",) if recipe.eval is None else ("train", "eval")
-    if recipe.correspondence:
-        count, why = 0, "`correspondence: true` counts pixels of the files: whole images are kept"
+    if unbaked:
+        count, why = 0, f"{unbaked}: whole images are kept"
     elif count:
         why = f"the steps of {' and '.join(serves)} can begin with what draws nothing"
     elif steps and draws_nothing(steps[0]):
@@ -128,6 +128,13 @@ def plan_pack(
         none = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
         why = f"{none}: whole images are kept"
     return BakedSteps(recipe, mode or "train", serves, count, 0, seed, why)
+
+
+def _why_unbaked(recipe: Recipe) -> str:
+    """What keeps all steps of a recipe from being baked; "": nothing does."""
+    if recipe.inputs.nodata is not None:
+        return "`nodata` is looked for in the values of the files"
+    return "`correspondence: true` counts pixels of the files" if recipe.correspondence else ""
 
 
 def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> BakedSteps:
@@ -251,4 +258,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "targets": baker.roles,
     }
     points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
-    return StorePlan(arguments, points, columns_of(table))
+    columns = columns_of(table)
+    for name, origin in baker.pipeline.origins.items():  # what a Degrade has made
+        columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
+    return StorePlan(arguments, points, columns)

@@ -80,6 +80,13 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         derived=derived,
         **values,
     )
+    if inputs.nodata is not None and context.facts.scales:
+        message = "pairs have no missing data: it goes with recipes of kind image, bag and views"
+        problems.add("E402", top.at["inputs"], message, "inputs.nodata")
+    if inputs.nodata is not None and output.where == "device":
+        message = "which pixels hold data is known on the host alone; leave `where` out, or `nodata`"
+        place = getattr(top.entries.get("output"), "at", {}).get("where", top.place)
+        problems.add("E401", place, message, "output.where")
     if recipe.correspondence:
         for listed in (recipe.steps, *(view.steps for view in recipe.views)):
             check_places(context, listed)

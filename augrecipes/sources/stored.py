@@ -37,8 +37,8 @@ _ABOUT: dict[str, Any] = {
     "epochs": SIZE,
     "seed": (None, int),
     "units": SIZE,
-    "decode": {"channels": range(1, MOST_CHANNELS + 1), "exif": ("apply", "ignore")},
-    "inputs": {**dict.fromkeys(POINTS, (None, dict)), "mask": (..., None, dict)},
+    "decode": {"channels": (None, range(1, MOST_CHANNELS + 1)), "exif": ("apply", "ignore")},
+    "inputs": {**dict.fromkeys(POINTS, (None, dict)), "mask": (..., None, dict), "image": (..., None, dict)},
     "channels": (None, range(1, 2**63)),
     "classes": (None, [str]),
     "class_to_idx": (None, index.mapping(str, int)),
@@ -272,7 +272,7 @@ def _offsets(count: int, end: int) -> Callable[[Any], bool]:
 def _check_inputs(store: Store, recipe: Recipe) -> None:
     about, inputs, mine = store.about, recipe.inputs, declared(recipe.inputs)
     decoded = about["decode"]["channels"]
-    if inputs.channels not in (None, decoded):
+    if decoded is not None and inputs.channels not in (None, decoded):
         raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.channels}")
     has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
     for name, presence in inputs.presence.items():
@@ -281,16 +281,22 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     for why in unlike(store, inputs):
         raise _unfit(store, why)
     tell_of_absent(recipe, {name for name, present in has.items() if present})
-    for name in (*POINTS, *(("mask",) if about["steps"] else ())):  # else masks are as their files have them
+    depth = (about["inputs"].get("image") or {}).get("dtype")
+    if depth != inputs.deep_dtype:
+        what = f"images of {depth or 'uint8'}, the recipe's inputs say {inputs.deep_dtype or 'uint8'}"
+        raise _unfit(store, f"holds {what}: declare the depth that it has, or pack again")
+    # Without steps masks, and values of images, are as their files have them.
+    for name in (*POINTS, *(("mask", "image") if about["steps"] else ())):
         theirs = about["inputs"].get(name)
-        if has[name] and mine[name] != theirs and (mine[name] is not None or name == "mask"):
+        if has.get(name, True) and mine[name] != theirs and (mine[name] is not None or name in ("mask", "image")):
             said = f"{name} as {theirs}, this one as {mine[name]}"
             raise _unfit(store, f"was packed by a recipe whose inputs declare {said}")
 
 
 def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
-    """What the inputs say of boxes, keypoints and the labels of masks, as plain data; None where they do not."""
+    """What the inputs say of boxes, keypoints, labels of masks and values of images, as plain data; None: nothing."""
     taken: dict[str, Any] = {name: getattr(inputs, name) if name in inputs.taken else None for name in POINTS}
     points = {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}
     labels = inputs.mask_labels if "mask" in inputs.taken else None
-    return {**points, "mask": labels and canonical(labels)}
+    image = inputs.deep_dtype and {"dtype": inputs.deep_dtype, "range": [*inputs.full_range]}
+    return {**points, "mask": labels and canonical(labels), "image": image}

@@ -29,8 +29,6 @@ _TEXT, _OFFSETS = ".text", ".offsets"  # behind the name of a column of text, wh
 _LOCAL = struct.Struct("<26xHH")  # what stands in a zip before a file: the lengths of its name and of what follows it
 _EXTRA, _PADDING = struct.Struct("<HH"), 0xD935  # a field that readers pass over, as zipalign writes it
 _HEAD = 4096  # bytes that hold the head of an .npy
-DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"))
-"""What samples may be; ``sample`` is a place in this list wherever it stands for a dtype."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

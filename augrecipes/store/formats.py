@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images import lossless
-from augrecipes.store.columns import DTYPES
+from augrecipes.images.lossless import DTYPES
 from augrecipes.store.disk import crc32
 
 Role = Literal["image", "mask"]
+_IMAGES, _MASKS = (DTYPES[0], DTYPES[1], DTYPES[3]), DTYPES[:3]
 
 _SPACES = {1: "GRAY", 3: "RGB"}
 _LONGEST = 65_500  # libjpeg's limit
@@ -77,6 +78,8 @@ def _format_errors() -> Iterator[None]:
 
 def _jpeg(array: NDArray[Any], quality: int) -> bytes:
     height, width, channels = array.shape
+    if array.dtype != np.uint8:
+        raise StoreError(f"JPEG keeps images of 8 bits, not of {array.dtype}; pack as raw or lossless")
     if channels not in _SPACES:
         raise StoreError(f"JPEG keeps 1 or 3 channels, not {channels}; pack as raw or lossless")
     if max(height, width) > _LONGEST:
@@ -144,7 +147,7 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
     """Encodes and checksums an array, as `StoreWriter.add` would: for worker processes.
 
     Args:
-        array: uint8 H×W×C for an image; uint8, uint16 or int32 H×W for a mask.
+        array: uint8, uint16 or float32 H×W×C for an image; uint8, uint16 or int32 H×W for a mask.
         format: name of a storage format.
         role: whether it is an image or a mask.
         quality: 1 to 100, for formats that lose something.
@@ -198,10 +201,10 @@ def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
 
 def _checked(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
     """The shape of an array, and the place of its dtype in `DTYPES`. StoreError where a store keeps no such array."""
-    dimensions, dtypes = (3, DTYPES[:1]) if role == "image" else (2, DTYPES)
+    dimensions, dtypes = (3, _IMAGES) if role == "image" else (2, _MASKS)
     dtype, shape_text = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))
     if array.ndim != dimensions or dtype not in dtypes:
-        allowed = "uint8 H×W×C" if role == "image" else "uint8, uint16 or int32 H×W"
+        allowed = f"{', '.join(map(str, dtypes[:-1]))} or {dtypes[-1]} H×W{'×C' * (role == 'image')}"
         raise StoreError(f"a store keeps a {role} as {allowed}, not as {array.dtype} {shape_text}")
     if not array.size or max(array.shape) >= 2**31:
         raise StoreError(f"a {role} of {shape_text} has no pixels, or too many")

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
 from augrecipes.images.format import raise_if_memory, stage
+from augrecipes.images.lossless import DTYPES
 from augrecipes.remote import Place
-from augrecipes.store.columns import DTYPES, StoredFile, holds_for_all
+from augrecipes.store.columns import StoredFile, holds_for_all
 from augrecipes.store.disk import crc32
 from augrecipes.store.formats import StoreFormat
 from augrecipes.store.index import shard_name

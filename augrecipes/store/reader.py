@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.images.lossless import DTYPES
 from augrecipes.machine import parse_size
 from augrecipes.redaction import redact
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index
 from augrecipes.store.cache import Fetched, FileCache
-from augrecipes.store.columns import DTYPES, TABLE, StoredFile, are_offsets, holds_for_all
+from augrecipes.store.columns import TABLE, StoredFile, are_offsets, holds_for_all
 from augrecipes.store.disk import check_size, crc32, map_file, store_errors
 from augrecipes.store.formats import FORMATS, Role, StoreFormat
 from augrecipes.store.items import Items, MappedShards, Verify, list_files

@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import StoreError
+from augrecipes.images.lossless import DTYPES
 from augrecipes.paths import sync_folder, write_file
 from augrecipes.store import columns
-from augrecipes.store.columns import DTYPES, TABLE, Texts, item_table
+from augrecipes.store.columns import TABLE, Texts, item_table
 from augrecipes.store.disk import READ_ONLY, crc32, file_record, store_errors, sync, write_all
 from augrecipes.store.formats import Item, StoreFormat, pieces
 from augrecipes.store.index import differences, shard_name

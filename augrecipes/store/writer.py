@@ -40,8 +40,8 @@ class StoreWriter:
         path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
         format: ``raw``, ``lossless`` or ``jpeg``.
         kind: what the caller calls its rows; kept.
-        targets: names (identifiers) and what each keeps: ``image`` (uint8 H×W×C) or ``mask`` (uint8, uint16 or
-            int32 H×W).
+        targets: names (identifiers) and what each keeps: ``image`` (uint8, uint16 or float32 H×W×C) or ``mask``
+            (uint8, uint16 or int32 H×W).
         rows: how many there will be.
         about: what else to keep in the index, as JSON; keys come back sorted.
         quality: of jpeg, 1 to 100.

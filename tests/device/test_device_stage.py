@@ -17,7 +17,7 @@ import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.data.collate import Collate
 from augrecipes.device.stage import TargetStage
-from augrecipes.recipe.model import Normalize, Output
+from augrecipes.recipe.model import Inputs, Normalize, Output
 from augrecipes.recipe.parse import parse_text
 
 _HALF_ULP = 2.0**-10  # of float16, relative
@@ -103,6 +103,32 @@ def test_float_images_leave_as_uint8(seed: int, output: Output) -> None:
     loaded = as_loaded(output, images)
     assert loaded.dtype == torch.uint8
     check(output, TargetStage(output)(loaded), on_host(output, np.rint(images * np.float32(255)).astype(np.uint8)))
+
+
+_DEEP = (
+    Inputs(dtype="uint16"), Inputs(dtype="uint16", range=(100.0, 4095.0)), Inputs(dtype="float32"),
+    Inputs(dtype="float32", range=(-1000.0, 3000.0)),
+)  # fmt: skip
+
+
+@given(st.integers(0, 2**32), st.sampled_from((1, 3, 5)).flatmap(lambda n: st.tuples(st.just(n), specs(n))),
+       st.sampled_from(_DEEP))  # fmt: skip
+def test_deep_images_leave_as_they_are(seed: int, case: tuple[int, Output], inputs: Inputs) -> None:
+    """16 bits and floats travel with values of their own; the device takes their range to 0..1."""
+    (channels, output), (low, high) = case, inputs.full_range
+    images = np.random.default_rng(seed).uniform(low, high, (2, 5, 7, channels))
+    images = images.astype(np.uint16) if inputs.dtype == "uint16" else images.astype(np.float32)
+    device, host = (Sink(one, inputs.range, inputs.dtype) for one in (output, replace(output, where="host")))
+    loaded, expected = (torch.from_numpy(np.stack([device(image) for image in images])), [*map(host, images)])
+    assert np.array_equal(loaded.numpy(), images.transpose(0, 3, 1, 2) if output.layout == "chw" else images)
+    before, stage = loaded.clone(), TargetStage(output, inputs)
+    if output.dtype == "uint8" and output.color in ("y", "gray"):  # sums of floats, in another order
+        assert np.abs(stage(loaded).numpy().astype(int) - np.stack(expected)).max() <= 1
+    else:
+        check(output, stage(loaded), np.stack(expected))
+    assert torch.equal(loaded, before)
+    with pytest.raises(ar.DataError, match=f"what the loader gives, torch.{inputs.dtype}"):
+        stage(loaded.to(torch.int32))
 
 
 def of(text: str) -> tuple[ar.Recipe, ar.Recipe]:

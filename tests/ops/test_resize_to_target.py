@@ -52,7 +52,7 @@ def slow_line(line: np.ndarray, count: int) -> np.ndarray:
     return out
 
 
-def slow(image: np.ndarray, height: int, width: int, *, round_between: bool) -> np.ndarray:
+def slow(image: np.ndarray, height: int, width: int, *, round_between: bool, top: int = 255) -> np.ndarray:
     """Rows first unless the width shrinks more; returns float64, unrounded at the end."""
     axes = [(0, height), (1, width)]
     if width * image.shape[0] < height * image.shape[1]:
@@ -61,27 +61,28 @@ def slow(image: np.ndarray, height: int, width: int, *, round_between: bool) -> 
     for index, (axis, count) in enumerate(axes):
         current = np.apply_along_axis(slow_line, axis, current, count)
         if index == 0 and round_between:
-            current = np.clip(np.floor(current + 0.5), 0, 255)
+            current = np.clip(np.floor(current + 0.5), 0, top)
     return current
 
 
 @DEAR
 @given(
     st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 24), st.integers(1, 5), st.booleans(),
-    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1), st.sampled_from((np.uint8, np.uint16)),
 )  # fmt: skip
 def test_it_agrees_with_a_slow_reference(
-    h: int, w: int, height: int, width: int, channels: int, between: bool, seed: int
+    h: int, w: int, height: int, width: int, channels: int, between: bool, seed: int, dtype: Any
 ) -> None:
-    image = np.random.default_rng(seed).integers(0, 256, (h, w, channels), dtype=np.uint8)
+    top = int(np.iinfo(dtype).max)
+    image = np.random.default_rng(seed).integers(0, top + 1, (h, w, channels), dtype=dtype)
     kept = image.copy()
     out = imresize(image, height, width, round_between=between)
-    wanted = slow(image, height, width, round_between=between)
+    wanted = slow(image, height, width, round_between=between, top=top)
     assert out.shape == (height, width, channels)
-    assert out.dtype == np.uint8
+    assert out.dtype == dtype
     assert out.flags.c_contiguous
     # A first pass may stand on a tie, and then the passes differ by a level's weight; without rounding they may not.
-    assert np.abs(out - np.clip(wanted, 0, 255)).max() <= (1.5 if between else 0.5 + 1e-9)
+    assert np.abs(out - np.clip(wanted, 0, top)).max() <= (1.5 if between else 0.5 + 1e-9)
     np.testing.assert_array_equal(image, kept)
 
 
@@ -114,6 +115,13 @@ def test_a_ramp_stays_a_ramp_away_from_the_edges(count: int) -> None:
     np.testing.assert_allclose(out[0, margin:-margin], wanted[margin:-margin], atol=1e-6)
 
 
+def test_floats_of_a_range_are_those_of_0_to_1() -> None:
+    image = np.random.default_rng(3).integers(0, 2, (24, 20, 2)).astype(np.float32)
+    out = imresize(image * 400 - 100, 40, 33, full_range=(-100.0, 300.0))
+    np.testing.assert_allclose(out, imresize(image, 40, 33) * 400 - 100, atol=2e-4)
+    assert out.min() == -100.0  # clipped, as 0 is
+
+
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden["name"])
 def test_goldens(golden: dict) -> None:
     image = formula(*golden["shape"])
@@ -127,7 +135,7 @@ def test_goldens(golden: dict) -> None:
 @pytest.mark.parametrize(
     ("image", "size", "error", "says"),
     [
-        (np.zeros((4, 4), np.uint16), (2, 2), TypeError, "uint16"),
+        (np.zeros((4, 4), np.int16), (2, 2), TypeError, "int16"),
         (np.zeros(4, np.uint8), (2, 2), ValueError, "shape"),
         (np.zeros((0, 4), np.uint8), (2, 2), ValueError, "shape"),
         (np.zeros((4, 4), np.uint8), (0, 2), ValueError, "0 × 2"),

@@ -194,7 +194,9 @@ def test_commands(tmp_path: Path, clips: Clips, capsys: pytest.CaptureFixture[st
     (tmp_path / "clips" / "cat" / "clip1" / "3.png").write_bytes(b"none")
     assert status("check-data", str(file), data) == 1
     assert "3.png" in capsys.readouterr().out
-    out = str(tmp_path / "store")
+    out, again = str(tmp_path / "store"), ["--set", "RandomCrop.height=20"]
+    assert status("diff", str(file), *again, "--data", data, "-o", str(tmp_path / "diff.png")) == 2
+    assert "takes stacks of frames" in capsys.readouterr().err
     for words in (
         ["pack", str(file), data, "--out", out],
         ["verify", str(file), data],

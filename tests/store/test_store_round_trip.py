@@ -145,12 +145,13 @@ def test_items_made_elsewhere_give_the_same_bytes(format: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("format", "target", "array", "reason"),
     [
-        ("raw", "image", np.zeros((2, 2), np.uint8), "uint8 H×W×C, not as uint8 2×2"),
-        ("raw", "image", np.zeros((2, 2, 3), np.float32), "not as float32 2×2×3"),
+        ("raw", "image", np.zeros((2, 2), np.uint8), "uint8, uint16 or float32 H×W×C, not as uint8 2×2"),
+        ("raw", "image", np.zeros((2, 2, 3), np.float64), "not as float64 2×2×3"),
         ("raw", "image", np.zeros((0, 2, 3), np.uint8), "no pixels"),
         ("raw", "mask", np.zeros((2, 2), np.int64), "uint8, uint16 or int32 H×W, not as int64"),
         ("jpeg", "image", np.zeros((2, 2, 4), np.uint8), "1 or 3 channels, not 4"),
         ("jpeg", "image", np.zeros((70_000, 1, 1), np.uint8), "70,000×1"),
+        ("jpeg", "image", np.zeros((2, 2, 3), np.uint16), "8 bits, not of uint16; pack as raw or lossless"),
     ],
 )
 def test_what_a_store_does_not_keep(format: str, target: str, array: Any, reason: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
+from augrecipes.flow import Dtype
 from augrecipes.native.kernels import VALUES, address_of, library, written_as
 from augrecipes.recipe.inputs import RANGES
 from augrecipes.recipe.model import Output
@@ -30,6 +31,7 @@ class Sink:
         output: of the recipe.
         range: the values of images that become 0 and full scale; None: 0..255 of uint8, 0..65535 of uint16, 0..1 of
             float32.
+        depth: dtype of images whose values leave as they are where a device does the rest; None: uint8.
 
     >>> Sink(Output())(np.full((2, 3, 1), 255, np.uint8)).tolist()
     [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
@@ -37,11 +39,12 @@ class Sink:
     [[[128]]]
     """
 
-    def __init__(self, output: Output, range: tuple[float, float] | None = None) -> None:
+    def __init__(self, output: Output, range: tuple[float, float] | None = None, depth: Dtype | None = None) -> None:
         self.output = output
-        self._range = range
-        self._color = "rgb" if output.where == "device" else output.color
-        self.dtype = _UINT8 if output.where == "device" else np.dtype(output.dtype)
+        self._for_device = output.where == "device"
+        self._range = None if self._for_device else range
+        self._color = "rgb" if self._for_device else output.color
+        self.dtype = np.dtype((depth or "uint8") if self._for_device else output.dtype)
         self._top = RANGES[self.dtype.name] if self.dtype.kind == "u" else 0.0
         self._chw = output.layout == "chw"
         self._native: dict[tuple[int, np.dtype[Any]], SinkNumbers] = {}
@@ -67,7 +70,7 @@ class Sink:
             return image
         check_color(self._color, image.shape[2])
         out = allocate(self.shape(*image.shape), self.dtype)
-        if is_identity:
+        if is_identity and image.flags.c_contiguous:
             out[...] = image
         elif self._color in LUMAS or not self.numbers(image.shape[2], image.dtype).write(image, out, valid):
             self._by_planes(image, out, valid)
@@ -78,9 +81,9 @@ class Sink:
         return not self._chw and self._color == "rgb" and self.keeps_levels(dtype)
 
     def keeps_levels(self, dtype: np.dtype[Any]) -> bool:
-        """Whether whole numbers of an image leave as they are."""
-        is_whole = self.output.where == "device" or self._range in (None, (0, self._top))
-        return dtype == self.dtype and dtype.kind == "u" and is_whole
+        """Whether whole numbers of an image, or what is for a device, leave as they are."""
+        is_whole = dtype.kind == "u" and self._range in (None, (0, self._top))
+        return dtype == self.dtype and (self._for_device or is_whole)
 
     def shape(self, height: int, width: int, channels: int) -> tuple[int, int, int]:
         """Of what leaves."""
@@ -115,8 +118,9 @@ class Sink:
         _, full, first = self._span(dtype)
         if self.keeps_levels(dtype):
             return [(1.0, 0.0)] * channels
-        if self._top:
-            return [(self._top / full, -first * self._top / full)] * channels
+        if self._top or self._for_device:
+            top = self._top or 1.0
+            return [(top / full, -first * top / full)] * channels
         return scales_and_shifts(self.output, channels, full, first)
 
     def _by_planes(self, image: np.ndarray, out: np.ndarray, valid: np.ndarray | None) -> None:

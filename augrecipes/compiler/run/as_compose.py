@@ -15,10 +15,11 @@ from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Sites, lower, transforms_of
 from augrecipes.compiler.rewrite import Compiled
+from augrecipes.compiler.run import deep_images
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.display import Displayed
-from augrecipes.recipe.model import Output, named
+from augrecipes.recipe.model import Recipe, named
 
 _SEVERAL = (
     "several images make up a sample of this recipe, and A.Compose, A.OneOf and other groups hand over one: a "
@@ -125,7 +126,9 @@ class AsCompose(Displayed, Compose):
         guard(sites, of.recipe.max_bytes)
         if of.optimize != "none":
             fast_apply.attach(step for step, _, _ in sites)
-        output = [_OutputStep(of.recipe.output), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
+        if of.recipe.inputs.is_deep:
+            deep_images.attach((step for step, _, _ in sites), of.recipe.inputs, self.image_names)
+        output = [_OutputStep(of.recipe), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
         self.nested = Compose(
             [*transforms_of(lowered), *output], is_check_shapes=False, additional_targets=dict(of.added) or None
         )
@@ -210,9 +213,9 @@ class AsCompose(Displayed, Compose):
 class _OutputStep(A.ImageOnlyTransform):  # type: ignore[misc]
     """What the recipe's output says, of images that stay H×W×C."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         super().__init__(p=1)
-        self._sink = Sink(replace(output, layout="hwc"))
+        self._sink = Sink(replace(recipe.output, layout="hwc"), recipe.inputs.range, recipe.inputs.deep_dtype)
 
     def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
         """An image H×W×C or H×W."""

@@ -75,7 +75,7 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         if not hasattr(step, "apply"):
             continue  # a group
         record = op_record(type(step).__name__)
-        moves = record.moves or not record.is_known
+        moves = record.moves or record.scales or not record.is_known
         # What lies outside of an image is 0 to a step that has no word for it.
         if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range

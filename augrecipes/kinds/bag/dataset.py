@@ -118,6 +118,7 @@ class TileBags(RecipeDataset):
                 cache=cache,
                 columns=columns,
                 outside=outside,
+                inputs=self.recipe.inputs,
             )
             if self.on_error == "raise":
                 self._check_sizes(bags)

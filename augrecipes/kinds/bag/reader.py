@@ -9,22 +9,26 @@ from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.kinds.bag.slides import SlideFiles, slides_of
 from augrecipes.kinds.bag.table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.progress import Parts
-from augrecipes.recipe.model import Bag, Mode, Recipe
+from augrecipes.recipe.model import Bag, Inputs, Mode, Recipe
 from augrecipes.sources.arguments import as_given, as_list, check_source
 from augrecipes.sources.check import Checked, look_at_files
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.sample import DataArguments, RecipeSource
 
 TABLE = BagTable
+_ANY = Inputs()
 __all__ = ["TABLE", "bags_of", "check", "find", "slides_of", "tiles_of"]
 
 
 def bags_of(
     root: Any, files: Any = None, labels: Any = None, split: str | None = None, *, cache: bool = False,
     check: bool = False, findings: Findings | None = None, columns: Any = None, outside: bool = False,
+    inputs: Inputs = _ANY,
 ) -> BagTable:  # fmt: skip
     """List bags: those of a table, in folders, as a CSV file has them, or as windows of slides; see `TileBags`."""
     check_source(root, files, split, labels=labels, columns=columns)
+    if inputs.deep_dtype and (isinstance(root, SlideFiles) or getattr(root, "on_slides", False)):
+        raise DataError(f"slides have 8 bits, the recipe's inputs say {inputs.deep_dtype}: leave the depth out")
     if labels is not None and isinstance(root, BagTable | SlideFiles):
         raise ValueError("labels= goes with folders; these bags have theirs, or none")
     if isinstance(root, BagTable):
@@ -45,7 +49,8 @@ def find(
     recipe: Any, _targets: Any, data: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
 ) -> RecipeSource:
     """The bags as a recipe reads them."""
-    return RecipeSource(bags_of(data.root, data.files, check=strict, **data.more), recipe.inputs, decode)
+    table = bags_of(data.root, data.files, check=strict, inputs=recipe.inputs, **data.more)
+    return RecipeSource(table, recipe.inputs, decode)
 
 
 def check(

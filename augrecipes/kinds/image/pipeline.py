@@ -60,15 +60,16 @@ class ImagePipeline(Pipeline):
     be a function (shape, dtype) → array; then that array comes out.
     """
 
-    nests = True
+    nests = moves_views = True
     made_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
-        self.sinks = {"image": Sink(compiled.recipe.output, compiled.recipe.inputs.range)}
-        if compiled.recipe.inputs.stack:
+        inputs = compiled.recipe.inputs
+        self.sinks = {"image": Sink(compiled.recipe.output, inputs.range, inputs.deep_dtype)}
+        if inputs.stack:
             self.targets = self.outputs = ("images",)
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))

@@ -17,12 +17,13 @@ from augrecipes.compiler.lowering.lower import Sites, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
+from augrecipes.compiler.run import deep_images
 from augrecipes.compiler.run.batch import output_buffer
 from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
-from augrecipes.compiler.run.targets import image_in
+from augrecipes.compiler.run.targets import DTYPES, arrival_of, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
@@ -45,7 +46,8 @@ class _RaggedError(Exception):
 class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
-    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or images that
+    Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or all of the
+    depth that the inputs say, or images that
     are not decoded yet; those that a Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the
     bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
@@ -76,12 +78,16 @@ class PairPipeline(Pipeline):
             for entry in draw
         ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
+        own = [step for entry in every for step in getattr(entry.transform, "by_target", {}).values()]
+        if recipe.inputs.is_deep:
+            deep_images.attach(own, recipe.inputs, self.image_names)
         self._labels |= {id(entry.transform): entry.node.site for entry in every}
         degraded = {entry.transform.target for entry in every if isinstance(entry.transform, Degrade)}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
         self.targets = tuple(name for name in self.outputs if name not in degraded)
         self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
-        self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output)) for name in scales}
+        full_range, depth = recipe.inputs.range, recipe.inputs.deep_dtype
+        self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output), full_range, depth) for name in scales}
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Refused: a target of a pair has a scale."""
@@ -91,6 +97,11 @@ class PairPipeline(Pipeline):
 
     def _transform(self, step: Any) -> Any:
         raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """The one name that images have where a step takes them."""
+        return ("image",)
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
@@ -198,7 +209,9 @@ class PairPipeline(Pipeline):
         self._check_names(rest)
         images: dict[str, np.ndarray | EncodedWindow] = {}
         for name in self.targets:
-            images[name] = image_in(rest.pop(name), self._inputs[name], name, lazily=self.reads)
+            image = rest.pop(name)
+            is_file = self.reads and arrival_of(image, self.recipe.inputs) == "encoded"
+            images[name] = image_in(image, self._inputs[name], name, lazily=is_file)
             warn_of_floats(self, images[name])
         if not self.compiled.resumes:  # what steps have left may differ
             _check_same_form(images)
@@ -240,8 +253,8 @@ class PairPipeline(Pipeline):
         except Exception as error:
             raise self.step_error(error) from error
         for name, array in scene.arrays.items():
-            if array.dtype not in (np.uint8, np.float32):
-                raise DataError(f"the steps left {name} as {array.dtype}; images are uint8 or float32")
+            if array.dtype not in DTYPES:
+                raise DataError(f"the steps left {name} as {array.dtype}; images are uint8, uint16 or float32")
         return scene
 
 

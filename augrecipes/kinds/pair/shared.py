@@ -14,6 +14,7 @@ from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels.step_draws import is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
+from augrecipes.compiler.run.deep_images import from_unit, to_unit
 from augrecipes.errors import RecipeError
 from augrecipes.kinds.pair.grid import Factors, Scene, scale_factors
 from augrecipes.ops import groups
@@ -74,9 +75,14 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         if len(self.names) == 1:
             arrays[names[0]] = with_channels(self.step(force_apply=True, image=arrays[names[0]])["image"])
             return
+        own_range: Any = getattr(self.step, "own_range", None)  # of deep images, whose values it sees as floats of 0..1
+        images = {name: arrays[name] for name in names} if own_range else {}
+        units = {name: to_unit(image, own_range) for name, image in images.items()}
+        arrays |= units
         params = self._draw(scene, names)
         for name in names:
             arrays[name] = self._changed(arrays[name], params, self.factors[name], self.by_target.get(name, self.step))
+        arrays |= {name: from_unit(arrays[name], units[name], image, own_range) for name, image in images.items()}
         scene.size()  # raises where the targets no longer fit
 
     def _draw(self, scene: Scene, names: Sequence[str]) -> dict[str, Any]:

@@ -91,6 +91,7 @@ class Branches:
         mask, others = inputs.get("mask"), next(iter(self._whole.values())).likes
         whole = (mask is not None and np.asarray(mask).dtype not in MASKS) or not others.keys().isdisjoint(inputs)
         whole |= self._fast and arrival_of(inputs.get("image"), self._compiled.recipe.inputs) != "uint8"
+        whole |= self._compiled.recipe.inputs.nodata is not None  # which pixels hold data, no stem hands on
         results: dict[tuple[str, int], dict[str, Any] | None] = {}
 
         def before(stem: str | None, k: int) -> dict[str, Any] | None:
