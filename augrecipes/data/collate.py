@@ -33,7 +33,7 @@ Ragged = Literal["default", "list", "pad"]
 Layout = Literal["chw", "hwc"]
 
 # One entry a sample, because their number of rows says how many boxes or points a sample has.
-RAGGED_KEYS = frozenset({"boxes", "box_labels", "keypoints", "keypoint_labels", "applied"})
+RAGGED_KEYS = frozenset({"boxes", "box_labels", "keypoints", "keypoint_labels", "masks", "applied"})
 # Label of padded mask pixels: `ignore_index` of torch's losses by default, and never a label of a file.
 MASK_PADDING = -100
 _STACKS = ("images", "masks")  # keys of frames, and of their masks

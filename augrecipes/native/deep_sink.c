@@ -4,9 +4,10 @@
    three; whole numbers are then rounded to even and held within 0..top. The kernel `sink` is quicker where it applies. */
 
 #include "floats.h"
+#include "registers.h"
 #include "rounding.h"
 
-enum { MOST = 32, SOME = 256, FEW = 16 }; /* channels; pixels of a row at a time, and of one whose pixels lie rows apart */
+enum { MOST = 32, SOME = 256, FEW = 32 }; /* channels; pixels of a row at a time, and of one whose pixels lie rows apart */
 
 /* An image of some type, and an affine map for each channel. */
 typedef struct {
@@ -34,62 +35,86 @@ static inline float value_at(const uint8_t *at, int32_t type) {
     return type == UINT16 ? (float)word : value;
 }
 
-#if defined(__AVX2__)
-enum { EIGHT = 8 }; /* pixels at once */
+#if defined(X86)
+static inline __m128 four_at(const uint8_t *at) { return _mm_loadu_ps((const float *)(const void *)at); }
 
-/* Four values of each of two pixels. */
-static inline __m256 four_of_two(const uint8_t *first, const uint8_t *second, int32_t type) {
+/* Four whole numbers each of two pixels, as 16 bits. */
+static inline __m128i two_at(const uint8_t *from, int64_t apart, int32_t type) {
     int32_t a, b;
-    if (type == FLOAT32)
-        return _mm256_loadu2_m128((const float *)(const void *)second, (const float *)(const void *)first);
     if (type == UINT16)
-        return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_unpacklo_epi64(
-            _mm_loadl_epi64((const __m128i *)(const void *)first), _mm_loadl_epi64((const __m128i *)(const void *)second))));
-    memcpy(&a, first, sizeof a), memcpy(&b, second, sizeof b);
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_unpacklo_epi32(_mm_cvtsi32_si128(a), _mm_cvtsi32_si128(b))));
+        return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)from),
+                                  _mm_loadl_epi64((const __m128i *)(const void *)(from + apart)));
+    memcpy(&a, from, sizeof a), memcpy(&b, from + apart, sizeof b);
+    return _mm_cvtepu8_epi16(_mm_unpacklo_epi32(_mm_cvtsi32_si128(a), _mm_cvtsi32_si128(b)));
 }
 
-static inline __m256 in_both(const float *four) { return _mm256_broadcast_ps((const __m128 *)(const void *)four); }
+static inline FloatRegister in_each(const float *four) {
+#if defined(__AVX512F__)
+    return _mm512_broadcast_f32x4(four_at((const uint8_t *)four));
+#else
+    return _mm256_broadcast_ps((const __m128 *)(const void *)four);
+#endif
+}
 
-/* Eight pixels' N channels from `c` on, of which four are read, turned into planes. */
-static inline __attribute__((always_inline)) void turn_eight(const Deep *d, const uint8_t *from, int32_t type, int32_t n,
-                                                             int32_t c, float *const *to, int64_t x) {
-    const __m256 low = _mm256_set1_ps(d->low), scale = in_both(d->scale + c), shift = in_both(d->shift + c);
-    __m256 four[PART], pairs[PART];
+enum { PIXELS = sizeof(FloatRegister) / sizeof(float) }; /* at once */
+
+/* Four values each of pixels that are `apart` from one another, as many as fill a register. */
+static inline FloatRegister fours_at(const uint8_t *from, int64_t apart, int32_t type) {
+#if defined(__AVX512F__)
+    if (type == FLOAT32) {
+        __m512 floats = _mm512_castps128_ps512(four_at(from));
+        floats = _mm512_insertf32x4(_mm512_insertf32x4(floats, four_at(from + apart), 1), four_at(from + 2 * apart), 2);
+        return _mm512_insertf32x4(floats, four_at(from + 3 * apart), 3);
+    }
+    __m128i low = two_at(from, apart, type), high = two_at(from + 2 * apart, apart, type);
+    return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
+#else
+    if (type == FLOAT32)
+        return _mm256_insertf128_ps(_mm256_castps128_ps256(four_at(from)), four_at(from + apart), 1);
+    return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(two_at(from, apart, type)));
+#endif
+}
+
+/* N channels of some pixels from `c` on, of which four are read, turned into planes. */
+static inline __attribute__((always_inline)) void turn_pixels(const Deep *d, const uint8_t *from, int32_t type, int32_t n,
+                                                              int32_t c, float *const *to, int64_t x) {
+    const FloatRegister low = X86(set1_ps)(d->low), scale = in_each(d->scale + c), shift = in_each(d->shift + c);
+    FloatRegister four[PART], pairs[PART];
 #pragma GCC unroll 4
     for (int k = 0; k < PART; k++) {
-        four[k] = four_of_two(from + k * d->pixel, from + (k + PART) * d->pixel, type);
-        four[k] = _mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(four[k], low), scale), shift);
+        four[k] = fours_at(from + k * d->pixel, PART * d->pixel, type);
+        four[k] = X86(add_ps)(X86(mul_ps)(X86(sub_ps)(four[k], low), scale), shift);
     }
-    pairs[0] = _mm256_unpacklo_ps(four[0], four[1]), pairs[1] = _mm256_unpacklo_ps(four[2], four[3]);
-    pairs[2] = _mm256_unpackhi_ps(four[0], four[1]), pairs[3] = _mm256_unpackhi_ps(four[2], four[3]);
+    pairs[0] = X86(unpacklo_ps)(four[0], four[1]), pairs[1] = X86(unpacklo_ps)(four[2], four[3]);
+    pairs[2] = X86(unpackhi_ps)(four[0], four[1]), pairs[3] = X86(unpackhi_ps)(four[2], four[3]);
 #pragma GCC unroll 4
     for (int k = 0; k < n; k++)
-        _mm256_storeu_ps(to[k] + x, k & 1 ? _mm256_shuffle_ps(pairs[k & 2], pairs[(k & 2) + 1], 0xEE)
-                                          : _mm256_shuffle_ps(pairs[k & 2], pairs[(k & 2) + 1], 0x44));
+        X86(storeu_ps)(to[k] + x, k & 1 ? X86(shuffle_ps)(pairs[k & 2], pairs[(k & 2) + 1], 0xEE)
+                                        : X86(shuffle_ps)(pairs[k & 2], pairs[(k & 2) + 1], 0x44));
 }
 #endif
 
-/* Pixels of one row, N of their channels from `c` on, as planes: to[k][x]. */
-static inline __attribute__((always_inline)) void take(const Deep *d, const uint8_t *from, int64_t count, int32_t type,
-                                                       int32_t n, int32_t c, float *const *to) {
+/* Pixels of one row, N of their channels from `c` on, as planes: to[k][x]. `last`: no row lies behind it in memory. */
+static inline __attribute__((always_inline)) void take(const Deep *d, const uint8_t *from, int64_t count, int last,
+                                                       int32_t type, int32_t n, int32_t c, float *const *to) {
     const int64_t size = size_of(type), pixel = d->pixel;
     int64_t x = 0;
     from += c * size;
-    if (n == 1 && pixel == size) { /* compilers know what to do */
+    if (n == 1 && pixel == size) /* compilers know what to do */
         for (; x < count; x++)
             to[0][x] = (value_at(from + x * size, type) - d->low) * d->scale[c] + d->shift[c];
-        return;
-    }
-#if defined(__AVX2__)
-    /* Four values are read where some are: of every pixel but the one that may be the last in memory. */
-    int64_t spare = n < PART, begin = pixel < 0 ? spare : 0, end = count - (pixel > 0 ? spare : 0);
+    if (n == 1 && pixel == -size)
+        for (; x < count; x++)
+            to[0][x] = (value_at(from - x * size, type) - d->low) * d->scale[c] + d->shift[c];
+#if defined(X86)
+    /* Four values are read where fewer are: not of a pixel that may be the last in memory. */
+    int64_t spare = n < PART && last, begin = pixel < 0 ? spare : 0, end = count - (pixel > 0 ? spare : 0);
     if (n > 1 && (pixel >= n * size || -pixel >= n * size)) {
         for (; x < begin && x < count; x++)
             for (int32_t k = 0; k < n; k++)
                 to[k][x] = (value_at(from + x * pixel + k * size, type) - d->low) * d->scale[c + k] + d->shift[c + k];
-        for (; x + EIGHT <= end; x += EIGHT)
-            turn_eight(d, from + x * pixel, type, n, c, to, x);
+        for (; x + PIXELS <= end; x += PIXELS)
+            turn_pixels(d, from + x * pixel, type, n, c, to, x);
     }
 #endif
     for (; x < count; x++)
@@ -97,8 +122,9 @@ static inline __attribute__((always_inline)) void take(const Deep *d, const uint
             to[k][x] = (value_at(from + x * pixel + k * size, type) - d->low) * d->scale[c + k] + d->shift[c + k];
 }
 
-static void take_some(const Deep *d, const uint8_t *from, int64_t count, int32_t n, int32_t c, float *const *to) {
-#define TAKE_TYPE(type) CALL_WITH(n, take(d, from, count, type, N, c, to))
+static void take_some(const Deep *d, const uint8_t *from, int64_t count, int last, int32_t n, int32_t c,
+                      float *const *to) {
+#define TAKE_TYPE(type) CALL_WITH(n, take(d, from, count, last, type, N, c, to))
     if (d->type == UINT8)
         TAKE_TYPE(UINT8)
     else if (d->type == UINT16)
@@ -182,6 +208,7 @@ KERNEL(deep_sink)(const uint8_t *image, int32_t type, int64_t row, int64_t pixel
     memcpy(d.scale, scale, (size_t)channels * sizeof *scale);
     memcpy(d.shift, shift, (size_t)channels * sizeof *shift);
     const int64_t size = to == UINT8 ? 1 : to == FLOAT32 ? 4 : 2, lines = (pixel < 0 ? -pixel : pixel) > SOME;
+    const int close = -4 * size_of(type) < row && row < 4 * size_of(type); /* rows may lie one in another */
     const int64_t turn = SOME / channels * channels, most = lines ? FEW : SOME;
     float planes[PART][SOME], scales[SOME], shifts[SOME];
     if (!valid && pixel == channels * size_of(type) && across == channels && apart == 1) { /* in the order they lie */
@@ -206,7 +233,7 @@ KERNEL(deep_sink)(const uint8_t *image, int32_t type, int64_t row, int64_t pixel
     }
     /* Where pixels lie rows apart few columns at a time, so that what is read with each of them is still at hand. */
     for (int64_t part = 0; part < width; part += lines ? FEW : width)
-        for (int64_t y = 0; y < height; y++)
+        for (int64_t y = 0, bottom = row > 0 ? height - 1 : 0; y < height; y++)
             for (int64_t left = part; left < (lines ? MIN(part + FEW, width) : width); left += most) {
                 const int64_t count = MIN(most, width - left);
                 for (int32_t c = 0; c < channels; c += PART) {
@@ -216,7 +243,7 @@ KERNEL(deep_sink)(const uint8_t *image, int32_t type, int64_t row, int64_t pixel
                         uint8_t *at = target + (y * down + left * across + (c + k) * apart) * size;
                         out[k] = to == FLOAT32 && across == 1 ? (float *)(void *)at : planes[k];
                     }
-                    take_some(&d, image + y * row + left * pixel, count, n, c, out);
+                    take_some(&d, image + y * row + left * pixel, count, close || y == bottom, n, c, out);
                     for (int64_t x = 0; valid && x < count; x++)
                         if (!valid[y * valid_row + (left + x) * valid_pixel])
                             for (int32_t k = 0; k < n; k++)

@@ -64,6 +64,8 @@ def prepare(
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
     source = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
+    if source.table.instances is not None:
+        raise DataError("`masks` of several files an image are in no packed dataset: read these as files")
     roles = dict.fromkeys(pipeline.outputs, "image")
     if source.table.masked:
         roles["mask"] = "mask"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.files import read_files
+from augrecipes.sources.path_groups import PathGroups
 from augrecipes.sources.paths import PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
 from augrecipes.sources.scene_files import read_targets
@@ -118,6 +119,7 @@ class Columns(SpawnShared):
         groups: text (n,).
         weights: float64 (n,).
         masks: paths of the masks.
+        instances: paths of the masks of objects, any number an image.
         targets: paths of further targets of the scenes, by name.
         boxes: boxes and their labels.
         keypoints: points.
@@ -136,6 +138,7 @@ class Columns(SpawnShared):
     groups: npt.NDArray[np.str_] | None = None
     weights: npt.NDArray[np.float64] | None = None
     masks: PathTable | None = None
+    instances: PathGroups | None = None
     targets: Mapping[str, PathTable] = field(default_factory=dict)
     boxes: Ragged | None = None
     keypoints: Ragged | None = None
@@ -203,7 +206,8 @@ class Columns(SpawnShared):
         parts.append(self.labels)
         for rows in (self.boxes, self.keypoints):
             parts += [] if rows is None else [rows.values, rows.offsets, rows.labels]
-        return digest_of(*parts, *(() if self.outlines is None else self.outlines.parts()))
+        several = () if self.instances is None else self.instances.parts()
+        return digest_of(*parts, *several, *(() if self.outlines is None else self.outlines.parts()))
 
     def columns(self) -> dict[str, Any]:
         """What a packed store keeps of the table beside what all kinds have, by name of its column."""

@@ -4,6 +4,7 @@ Columns, in any order, named in the first row:
 
 - `image`: path, relative to the CSV file; required.
 - `mask`: path of the mask.
+- `masks`: JSON list of the paths of the masks of objects, any number.
 - `label`: a class name or an integer; `nan`, as pandas writes it, is none. Or a column of 0 and 1 for each class, which
   `columns={"labels": ["cat", "dog"]}` names.
 - `split`: `train`, `val`, ... as the file has them.
@@ -44,7 +45,7 @@ from augrecipes.sources.columns import number
 from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
 
-COLUMNS = ("image", "mask", "label", "split", "group", "weight", "boxes", "keypoints")
+COLUMNS = ("image", "mask", "masks", "label", "split", "group", "weight", "boxes", "keypoints")
 LABELS = "labels"  # what `columns=` calls the columns of several classes
 CLASS = "label:"  # what their names begin with here
 _SHORT = 24  # characters
@@ -282,7 +283,7 @@ def _header(
     # Another column may have the name: it is not the one that is meant.
     columns = [ours.get(column, "" if column in renamed else column) for column in columns]
     for column in columns:
-        others = [name for name in known if not name.startswith(CLASS)]
+        others = [name for name in known if not name.startswith(CLASS) and name != "masks"]  # `mask` is likelier
         near = [] if column in known else get_close_matches(column, others, n=1, cutoff=0.75)
         if near and near[0] not in columns and not column.startswith(f"{near[0]}_"):  # `group_id` is another thing
             hint = f"did you mean {near[0]!r}?"

@@ -8,9 +8,10 @@ taken as sRGB.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
@@ -177,9 +178,11 @@ def read_files(
             targets["mask"] = table.outlines.draw(unit, *targets[name].shape[:2])
         except DataError as error:
             raise error.with_path(path) from None
+    of_masks = {key: how[key] for key in ("exif", "max_pixels", "frames") if key in how}
+    if table.instances is not None:
+        targets["masks"] = read_instances(table.instances[unit], path, targets[name].shape[:2], **of_masks)
     if table.masks is not None:
         mask_path = table.masks[unit]
-        of_masks = {key: how[key] for key in ("exif", "max_pixels", "frames") if key in how}
         mask = targets["mask"] = (open_mask if undecoded else read_mask)(mask_path, **of_masks)
         if mask.shape[:2] != targets[name].shape[:2]:
             message = f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px"
@@ -188,6 +191,17 @@ def read_files(
     if table.keypoints is None:
         targets.pop("object", None)
     return targets
+
+
+def read_instances(paths: Sequence[str], image: str, size: tuple[int, ...], **how: Any) -> NDArray[Any]:
+    """The masks of an image's objects, N×H×W in the order of their files; DataError where one is of another size."""
+    masks = [np.zeros((0, *size), np.uint8)]
+    for path in paths:
+        mask = read_mask(path, **how)
+        if mask.shape != size:
+            raise DataError(f"is {_size(mask)} px, but its image {image} is {size[0]}×{size[1]} px", path)
+        masks.append(mask[None])
+    return np.concatenate(masks)
 
 
 def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:

@@ -22,6 +22,7 @@ from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, 
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_scene, match_folders, stem, template
+from augrecipes.sources.path_groups import PathGroups, by_longest_stem
 from augrecipes.sources.paths import PathLike, PathTable
 
 _STEM = "{stem}"
@@ -56,7 +57,8 @@ def table_of_folders(
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
     table = list_folders(roots, cache=cache, layout=layout, stacks=stacks)
-    beside = ({"mask": masks} if masks else {}) | dict(targets or {})
+    several = any("*" in os.fsdecode(path).removesuffix(".*") for path in masks if _STEM in os.fsdecode(path))
+    beside = ({"masks" if several else "mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
         return table
     named = {what: _names_of(paths, what) for what, paths in beside.items()}
@@ -68,11 +70,12 @@ def table_of_folders(
         for what, (folders, last) in named.items()
     }
     keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
-    matched = {what: others.take([chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
+    groups = {what: PathGroups.chosen(others, [chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
+    matched = {what: files.paths for what, files in groups.items() if what != "masks"}  # each has one
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
         table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
-    return replace(table, masks=matched.pop("mask", None), targets=matched)
+    return replace(table, masks=matched.pop("mask", None), instances=groups.get("masks"), targets=matched)
 
 
 def _names_of(paths: Sequence[PathLike], what: str) -> tuple[Sequence[PathLike], str]:
@@ -80,7 +83,7 @@ def _names_of(paths: Sequence[PathLike], what: str) -> tuple[Sequence[PathLike],
     names; ValueError for one with more or less than one `{stem}` in its last part."""
     if not any(_STEM in os.fsdecode(path) for path in paths):
         return paths, _STEM
-    given = "masks=" if what == "mask" else f"targets[{what!r}]="
+    given = "masks=" if what in ("mask", "masks") else f"targets[{what!r}]="
     if len(paths) > 1:
         raise ValueError(f"{given} takes one template, or folders")
     folder, last = os.path.split(text := os.fsdecode(paths[0]))
@@ -97,33 +100,35 @@ def _pattern(last: str) -> re.Pattern[str]:
 def _match(
     images: PathTable, own: Mapping[int, str], folders: Sequence[PathLike], roots: Sequence[PathLike], what: str,
     last: str, findings: Findings, *, cache: bool, stacks: bool,
-) -> tuple[dict[int, int], PathTable]:  # fmt: skip
-    """The partner of each image that has one, by their positions; and all partners. Folders count where both have the
-    same ones.
+) -> tuple[dict[int, list[int]], PathTable]:  # fmt: skip
+    """The partner of each image that has one, by their positions, or all of `masks`; and all partners. Folders count
+    where both have the same ones.
 
     Args:
         images: all files.
         own: names without extension of those that are images.
         folders: of the partners; none: they lie beside the images.
         roots: of the images.
-        what: `mask`, or the name of another target.
+        what: `mask`, `masks` of which an image has any number, or the name of another target.
         last: the template of their names.
         findings: takes images without a partner, or with several.
         cache: as of `table_of_folders`.
         stacks: the same.
     """
     table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
-    theirs = by_scene({k: stem(table.name(k)) for k in range(len(table))}, _pattern(last))
+    scenes, files = by_scene(own, template("{}")), {k: stem(table.name(k)) for k in range(len(table))}
+    several, stems = what == "masks", {name for _, name in scenes}
+    theirs = by_longest_stem(files, last.removesuffix(".*"), stems) if several else by_scene(files, _pattern(last))
     if not theirs or not own:
         problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
         raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
-    scenes, theirs = match_folders(by_scene(own, template("{}")), theirs)
-    chosen: dict[int, int] = {}
+    scenes, theirs = match_folders(scenes, theirs)
+    chosen: dict[int, list[int]] = {}
     wrong: dict[int, str] = {}
     for scene, numbers in scenes.items():
         matched = theirs.get(scene, [])
-        if len(numbers) == len(matched) == 1:
-            chosen[numbers[0]] = matched[0]
+        if len(numbers) == 1 and (several or len(matched) == 1):
+            chosen[numbers[0]] = sorted(matched, key=files.__getitem__)
             continue
         some = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
         file = os.path.join(os.fsdecode((folders or roots)[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
@@ -131,7 +136,8 @@ def _match(
         problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
         wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    if unused := sum(map(len, theirs.values())) - len(chosen):
+    there = len(table) if several and folders else sum(map(len, theirs.values()))
+    if unused := there - sum(map(len, chosen.values())):
         findings.notes.append(f"{counted(unused, what)} without an image")
     return chosen, table
 
@@ -167,6 +173,7 @@ def table_of_csv(
     every = read_rows(path, known, renamed=renamed)
     keep = every.of_split(split)
     rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
+    instances = _instances(rows, check, outside) if "masks" in every.columns and "mask" in taken else None
     columns = [name for name in ("image", "mask", *targets) if name in read]
     files = {name: rows.paths(name, check=check, outside=outside) for name in columns}
     points = {name: _points(every, name) for name in _POINTS if name in read}
@@ -176,14 +183,34 @@ def table_of_csv(
         fine = rows.fine()
         keep, rows, fields = keep[fine], rows.select(fine), columns_at(fine, fields)
         files = {name: paths.take(fine) for name, paths in files.items()}
+        instances = instances and instances.take(fine)
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
+        instances=instances,
         targets={name: files[name] for name in targets if name in files},
         lines=np.array(rows.lines, np.int64),
         **fields,
         **{name: numbers.take(keep) for name, numbers in points.items()},  # type: ignore[arg-type]
     )
+
+
+def _instances(rows: CsvRows, check: bool, outside: bool) -> PathGroups:
+    """The column `masks`: of each row a JSON list of paths."""
+    names, lines, counts = list[str](), list[int](), [0]
+    for line, cell in zip(rows.lines, rows.columns["masks"], strict=True):
+        try:
+            listed = json.loads(cell) if cell else []
+        except (ValueError, RecursionError):
+            listed = None
+        if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+            rows.problems.append((line, f"masks should be a JSON list of paths, got {cell[:40]}"))
+            listed = []
+        names.extend(listed)
+        lines.extend([line] * len(listed))
+        counts.append(len(names))
+    paths = CsvRows(rows.path, {"masks": names}, lines, rows.problems).paths("masks", check=check, outside=outside)
+    return PathGroups(paths, np.array(counts, np.int64))
 
 
 def _points(rows: CsvRows, column: str) -> Ragged:

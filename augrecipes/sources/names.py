@@ -18,7 +18,7 @@ SceneName = tuple[str, str]  # its folder, and its name there
 T = TypeVar("T")
 Scenes: TypeAlias = dict[SceneName, list[T]]
 
-_EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
+EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in EXTENSIONS))})$")
 
 
 def is_folder(entry: os.DirEntry[bytes]) -> bool:
@@ -32,7 +32,7 @@ def is_folder(entry: os.DirEntry[bytes]) -> bool:
 
 
 def template(text: str) -> re.Pattern[str]:
-    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it.
+    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it, and ``*``.
 
     Raises:
         DataError: it has not exactly one ``{}``.
@@ -42,8 +42,8 @@ def template(text: str) -> re.Pattern[str]:
     """
     if text.count("{}") != 1 or any(c in text.replace("{}", "") for c in "{}"):
         raise DataError(f"names=: a template holds {{}} once, for the scene's name, such as {{}}x4; got {text!r}")
-    text = _EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
-    before, after = map(re.escape, text.split("{}"))
+    text = EXTENSION.sub("", unicodedata.normalize("NFC", text).replace("\\", "/"))
+    before, after = (re.escape(part).replace(r"\*", "[^/]*") for part in text.split("{}"))
     return re.compile(rf"(?:(.*)/)?{before}([^/]+){after}")
 
 

@@ -19,8 +19,10 @@ from support.deep_files import npy, numbers, png, pnm, tiff, turned
 
 import augrecipes as ar
 from augrecipes.images import encoded as images
+from augrecipes.images import tiff as tiffs
 from augrecipes.images.encoded import encoded
-from augrecipes.sources.files import decode_mask, read_pages
+from augrecipes.sources.files import decode_mask
+from augrecipes.sources.stacks import read_stack
 
 DATA = Path(os.environ.get("AUGRECIPES_DATA", "/nowhere")) / "nasty"
 WIDE: dict[str, Any] = {"u2": {"dtype": "uint16"}}  # how numbers are read; others as floats, whatever they mean
@@ -214,7 +216,7 @@ def test_pages_are_frames_or_channels(tmp_path: Path) -> None:
     pages = [numbers("u2", 1, seed=k) for k in range(5)]
     data = tiff(*pages, block=(7, 53), packed=True)
     (tmp_path / "stack.tif").write_bytes(data)
-    frames = read_pages(tmp_path / "stack.tif", channels=None, dtype="uint16")
+    frames = read_stack(str(tmp_path / "stack.tif"), channels=None, dtype="uint16")
     np.testing.assert_array_equal(frames, np.stack(pages))
     check_file(data, np.dstack(pages), channels=5, frames="channels", dtype="uint16")
     check_file(data, np.dstack(pages), channels=5, frames="channels", dtype="float32", has_range=True)
@@ -229,13 +231,33 @@ def test_pages_are_frames_or_channels(tmp_path: Path) -> None:
         check_file(small, np.dstack(low), channels=3, frames="channels", dtype="uint8")
         colours = [numbers("u1", 3, seed=k) for k in range(3)]
         (tmp_path / "colours.tif").write_bytes(tiff(*colours, photometric=2, packed=packed))
-        np.testing.assert_array_equal(read_pages(tmp_path / "colours.tif"), np.stack(colours))
+        np.testing.assert_array_equal(read_stack(str(tmp_path / "colours.tif")), np.stack(colours))
     for odd in (numbers("u2", 1, (37, 52)), numbers("u1", 1), numbers("u2", 2), numbers("i2", 1)):
         with pytest.raises(ar.DataError, match=r"x: page 2 cannot be a channel: it is .* and the first"):
             encoded(tiff(pages[0], odd), name="x", channels=2, frames="channels", dtype="uint16")
     (tmp_path / "odd.tif").write_bytes(tiff(pages[0], numbers("u2", 1, (37, 52))))
-    with pytest.raises(ar.DataError, match=r"odd\.tif: page 2 is"):
-        read_pages(tmp_path / "odd.tif", channels=None, dtype="uint16")
+    with pytest.raises(ar.DataError, match=r"odd\.tif: frame 1 is"):
+        read_stack(str(tmp_path / "odd.tif"), channels=None, dtype="uint16")
+
+
+@pytest.mark.parametrize("layout", [{"block": (16, 16), "tiles": True}, {"block": (4, 53)}], ids=str)
+def test_windows_unpack_no_more_than_their_strips_or_tiles(
+    layout: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked, blocks = tiffs._unpacked, list[int]()
+
+    def counted(data: bytes, of: Any, places: Any, *rest: int) -> Any:
+        blocks.append(places.shape[0] * places.shape[1])
+        return unpacked(data, of, places, *rest)
+
+    monkeypatch.setattr(tiffs, "_unpacked", counted)
+    for planar in (False, True):
+        it = encoded(tiff(DEEP, packed=True, planar=planar, **layout), name="x", channels=3, dtype="uint16")
+        for window, count in (((17, 20, 18, 21), 1), ((14, 14, 18, 18), 4 if "tiles" in layout else 2)):
+            blocks.clear()
+            y0, x0, y1, x1 = window
+            np.testing.assert_array_equal(it.region(*window), DEEP[y0:y1, x0:x1])
+            assert blocks == [count] * (3 if planar else 1)
 
 
 # Damage

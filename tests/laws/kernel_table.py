@@ -26,6 +26,7 @@ from augrecipes.compiler.kernels.opencv_bits import NativeWarp
 from augrecipes.native.kernels import Library, using
 from augrecipes.ops import opencv_variants, places
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
+from augrecipes.ops.dihedral import Symmetry
 from augrecipes.ops.opencv_variants import NumpyNormals
 
 Room = Callable[..., Any]
@@ -319,6 +320,36 @@ DEEP_SINK = Row(
 )  # fmt: skip
 
 
+# Copies of views: of pixels that lie in any order, and of some of their channels.
+
+
+def pixels_case(shape: tuple[int, int], channels: int, dtype: str, symmetry: Symmetry, more: int, seed: int) -> Any:
+    image: Any = levels(seed, *shape, channels + more)
+    return {"image": image.astype(dtype), "channels": channels, "symmetry": symmetry}
+
+
+def copied_pixels(kernels: Any, room: Room, case: Any) -> np.ndarray | None:
+    view = case.symmetry.view(case.image)[..., : case.channels]
+    (row, pixel, beside), out = view.strides, room(view.shape, view.dtype)
+    if beside != view.itemsize and case.channels > 1:
+        return None
+    size = case.channels * view.itemsize
+    answer = kernels.kernel("copy_pixels", "plllllp")(
+        view.ctypes.data, row, pixel, *view.shape[:2], size, out.ctypes.data
+    )
+    return None if answer else out
+
+
+COPY_PIXELS = Row(
+    "copy_pixels", 6,
+    st.builds(
+        pixels_case, SIZE, st.sampled_from((1, 2, 3, 4, 5, 32)), st.sampled_from(("uint8", "uint16", "float32")),
+        st.builds(Symmetry, st.booleans(), st.booleans(), st.booleans()), st.integers(0, 1), SEED,
+    ),
+    copied_pixels, lambda case: np.ascontiguousarray(case.symmetry.view(case.image)[..., : case.channels]), ANY_ORDER,
+)  # fmt: skip
+
+
 # Noise of our own.
 
 NOISE_SHAPES = st.one_of(
@@ -492,4 +523,4 @@ MOMENTS = Row(
     moments, moments_in_numpy, WHOLE,
 )  # fmt: skip
 
-TABLE = (*RESIZES, GAUSSIAN, WARP, JOB, SINK, DEEP_SINK, *NOISE, *FIELDS, MOMENTS)
+TABLE = (*RESIZES, GAUSSIAN, WARP, JOB, SINK, DEEP_SINK, COPY_PIXELS, *NOISE, *FIELDS, MOMENTS)

@@ -70,7 +70,7 @@ class Sink:
             return image
         check_color(self._color, image.shape[2])
         out = allocate(self.shape(*image.shape), self.dtype)
-        if is_identity:
+        if is_identity and image.flags.c_contiguous:
             out[...] = image
         elif self._color in LUMAS or not self.numbers(image.shape[2], image.dtype).write(image, out, valid):
             self._by_planes(image, out, valid)

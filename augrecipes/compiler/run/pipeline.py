@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import cv2
 
 from augrecipes.compat.albumentations import running
-from augrecipes.compiler.kernels import fast_apply
+from augrecipes.compiler.kernels import deep_steps, fast_apply
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
@@ -62,6 +62,7 @@ class Pipeline(AsCompose):
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
     made_of_steps: tuple[str, ...] = ("native",)  # cached properties that new steps make anew
     masks_keep_dtype = False  # where images become floats; else they are int64 there
+    moves_views = False  # steps of deep images may leave views, which a sink lays out
     takes_points = True  # boxes and keypoints come as samples have them; else in terms of albumentations
     floats_are_news = True  # no float32 image has come yet
     cells: Mapping[int, int] = {}  # see `guard`
@@ -73,6 +74,8 @@ class Pipeline(AsCompose):
         self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
             fast_apply.attach(made for made, _, _ in sites)
+        elif compiled.optimize != "none" and arrival == "float32" and self.moves_views:
+            deep_steps.attach((made for made, _, _ in sites), frozenset({*self.targets, "mask", deep_images.VALID}))
         if compiled.recipe.inputs.is_deep:
             deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
         super().__init__(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from augrecipes.compat.steps import (
     Sample,
     choice_of,
@@ -21,6 +23,7 @@ from augrecipes.compat.steps import (
     is_plain,
     sampler_of,
 )
+from augrecipes.compiler.kernels.deep_steps import in_order
 
 # From a sample, which may be changed in place, to the sample after a step.
 StepFunction = Callable[[Sample], Sample]
@@ -116,7 +119,16 @@ def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool =
             case "some" if not forced:
                 choose = choice_of(step)
                 return _in_turn(step, lambda steps: [steps[k] for k in choose()], executors)
-    return (lambda data: step(force_apply=True, **data)) if forced else (lambda data: step(**data))
+    more = {"force_apply": True} if forced else {}
+    return lambda data: step(**more, **{key: _in_order(value) for key, value in data.items()})
+
+
+_NONE: frozenset[str] = frozenset()  # targets
+
+
+def _in_order(value: Any) -> Any:
+    """An array, or a list of arrays, whose values lie in order."""
+    return in_order(value) if type(value) is np.ndarray else value if isinstance(value, str) else contiguous(value)
 
 
 # In what follows `self` is the step: an error's traceback tells by that name what it came through.
@@ -124,15 +136,20 @@ def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool =
 
 def _transform(self: Any, takes: bool) -> StepFunction:
     draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
+    takes_views, leaves_views = (getattr(self, name, _NONE) for name in ("takes_views", "leaves_views"))
 
     def act(data: Sample) -> Sample:
         if takes:
             take()
+        for key, value in data.items():  # which draws may read
+            if value is not None and key in functions and key not in takes_views:
+                data[key] = _in_order(value)
         params = self.params = draw(data)
         for key, value in data.items():
             function = functions.get(key)
             if function is not None and value is not None:
-                data[key] = contiguous(function(contiguous(value), **params))
+                result = function(value, **params)
+                data[key] = result if key in leaves_views else _in_order(result)
         return data
 
     return act

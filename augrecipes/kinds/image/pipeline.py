@@ -60,7 +60,7 @@ class ImagePipeline(Pipeline):
     be a function (shape, dtype) → array; then that array comes out.
     """
 
-    nests = True
+    nests = moves_views = True
     made_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
