@@ -24,7 +24,8 @@ from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run.clock import instrument
+from augrecipes.compiler.run.clock import route_steps
+from augrecipes.compiler.run.deep_images import fill_nodata, to_unit
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.registry import effective
@@ -46,7 +47,7 @@ class Effect:
         step: its label, or `as read`.
         filled: share of the recipe's last image that this step filled as a border, 0..1; None: not measured (pairs).
         clipped: share of values at 0 or full scale after the step, 0..1; borders do not count.
-        means: of each channel after the step, in levels, 0..255; borders count, for they are trained on.
+        means: of each channel after the step, in levels of 0..255; borders count, as in training.
         deviations: of each channel, in levels.
     """
 
@@ -151,14 +152,15 @@ class _Watcher:
 
     def watch(self, sample: Sample, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""
-        self._masks = {}
+        self._masks, inputs = {}, self._recipe.inputs
+        full_range = inputs.full_range if inputs.dtype else (0.0, 1.0)
         if self._borders is not None:
             height, width = sample.images["image"].shape[:2]
             sample.run(self._borders, epoch, mask=np.full((height, width), _SOURCE, np.uint8))
-        self._now = [((name, AS_READ), image) for name, image in sample.images.items()]
+        self._now = [((name, AS_READ), fill_nodata(image, inputs)[0]) for name, image in sample.images.items()]
         done = sample.run(self.pipeline, epoch)
         for (name, label), image in self._now:
-            levels = image if image.dtype == np.uint8 else image * np.float32(255)
+            levels = image if image.dtype == np.uint8 else to_unit(image, full_range) * np.float32(255)
             mask = self._masks.get(label)
             sums = _sums(levels, mask if mask is not None and mask.shape == image.shape[:2] else None)
             self._sums[name, label] = self._sums.get((name, label), 0) + sums
@@ -228,7 +230,7 @@ def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Cal
             see(label, kwargs["scene"].arrays if "scene" in kwargs else done)
         return done
 
-    instrument(pipeline, call)
+    route_steps(pipeline, call)
     return pipeline
 
 

@@ -142,7 +142,7 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
     """The explanation of a recipe that has been checked, and whose samples are no views."""
     chosen: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
-    applied: Optimize = "none" if library() is None else chosen
+    applied: Optimize = "none" if library() is None or recipe.inputs.why_not_native else chosen
     planned = plan(recipe, steps, applied, arrival)
     rules = {rule.name: rule for rule in rules_for(recipe, applied)}
     fired = tuple(
@@ -158,7 +158,7 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
         digest=recipe.digest,
         mode=mode,
         optimize=chosen,
-        dtype="float32" if arrival == "float32" else "uint8",
+        dtype=recipe.inputs.dtype or ("float32" if arrival == "float32" else "uint8"),
         output=output_line(recipe),
         kernels=described(),
         native=native,
@@ -212,6 +212,8 @@ def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanati
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> tuple[str, tuple[str, ...] | None]:
     """What runs without Python between its steps, or why nothing does; and the steps at which it stops."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
+    if why := recipe.inputs.why_not_native:
+        return f"no, steps run one by one, as they are written; {why}", None
     found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(found, str):
         stops = f"; {_listing(found.stops, 'and')} by albumentations, and natively on from there" if found.stops else ""
@@ -258,6 +260,8 @@ def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:
 
 
 def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
+    if why := recipe.inputs.why_not_native:
+        return f"runs as it is written; {why}"
     if optimize == "none":
         return "optimize: none, or no native kernels: every step runs as it is written"
     if step.name == groups.DEGRADE:

@@ -96,8 +96,11 @@ def compared(
     for name, recipe in (("A", a), ("B", b)):
         refuse_stacks(recipe, "and diff draws single images: leave the data out, or draw each by `augrecipes preview`")
         pipeline = recipe.compile(mode, optimize, seed)
-        runs.append(RecipeRun(name, recipe, pipeline, open_data(recipe, pipeline.targets, data, masks)))
-        lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}")
+        reader, more = open_data(recipe, pipeline.targets, data, masks), ""
+        if recipe.inputs.dtype != "uint16" and "uint16" in (a.inputs.dtype, b.inputs.dtype):
+            reader.decode["depth"], more = "8bit", " · of 16 bits the upper 8 are read"
+        runs.append(RecipeRun(name, recipe, pipeline, reader))
+        lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}{more}")
     lines.append(f"the same samples and keys of draws · seed {seed} · epoch {epoch} · {mode}")
     count, words = min(len(run.reader) for run in runs), words_of(data)
     show = partial(run_sample, runs, epoch=epoch)
@@ -137,7 +140,8 @@ def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
 def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
     values = [out[name] for out in drawn.outputs]
-    sides = [(run.name, run.recipe, *side) for run, *side in zip(runs, drawn.outputs, drawn.stretches, strict=True)]
+    results = zip(runs, drawn.outputs, drawn.stretches, strict=True)
+    sides = [(run.name, run.recipe, out, stretch) for run, out, stretch in results]
     images = [
         rgb_of_output(out[name], recipe.outputs.get(name, recipe.output), stretch) for _, recipe, out, stretch in sides
     ]

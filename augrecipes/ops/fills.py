@@ -106,7 +106,8 @@ def _with_fill(
         return tuple(map(own, level)) if isinstance(level, tuple | list) else low + level / unit
 
     if getattr(step, "drop_value", None) is not None:
-        params = {**params, "drop_values": params["drop_values"] / np.float32(unit)}
+        values = low + params["drop_values"] / np.float32(unit)
+        params = {**params, "drop_values": (values if img.dtype.kind == "f" else np.rint(values)).astype(img.dtype)}
     if isinstance(params.get("fill"), Real):
         params = {**params, "fill": own(params["fill"])}
     if fill is None or isinstance(fill, str):

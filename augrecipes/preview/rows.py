@@ -281,8 +281,10 @@ def comparison_row(
     image = rgb_of_input(sample.images[origin], sides[0][3])
     source = CellGroup([annotated(image, sample.rest, sides[0][1])], f"source · {size_text(image)}", quiet=True)
     index = f"index {sample.index}" + (f" · tile {sample.tile}" if facts.tiles else "")
-    words = [*([name] if facts.scales else []), index, *notes, *dict.fromkeys(stretch.words for *_, stretch in sides)]
-    return SheetRow([*groups, difference], source, short_path(sample.path), [" · ".join(filter(None, words))])
+    stretched = {stretch.words: f"{label} {stretch.words}" for label, *_, stretch in sides if stretch.words}
+    stretches = [*(stretched.values() if len(stretched) > 1 else stretched)]
+    words = [*([name] if facts.scales else []), index, *notes, *stretches]
+    return SheetRow([*groups, difference], source, short_path(sample.path), [" · ".join(words)])
 
 
 def stage_groups(

@@ -116,6 +116,17 @@ class Inputs:
         return self.dtype == "uint16" or self.range is not None or self.nodata is not None
 
     @property
+    def why_not_native(self) -> str:
+        """Why steps run one by one in albumentations' way, in words; empty where kernels may take the image.
+
+        >>> Inputs(dtype="uint16").why_not_native, Inputs().why_not_native
+        ('16 bits: no kernel takes them', '')
+        """
+        nodata = "" if self.nodata is None else "pixels of no data"
+        what = {"uint16": "16 bits", "float32": "floats"}.get(self.dtype or "", nodata)
+        return f"{what}: no kernel takes them" if what else ""
+
+    @property
     def deep_dtype(self) -> Dtype | None:
         """The dtype of images whose values are their own until the output; None: they are levels of uint8."""
         return None if self.dtype == "uint8" else self.dtype

@@ -55,8 +55,8 @@ class Sample:
         return done
 
     def of(self, dtype: Dtype) -> Sample:
-        """The sample with its images as uint8 (0..255), which they are read as, or float32 (0..1)."""
-        if dtype == "uint8":
+        """The sample with images that were read as uint8 (0..255) as float32 (0..1), where these are asked for."""
+        if dtype != "float32":
             return self
         return replace(self, images={
             name: image.astype(np.float32) / np.float32(255) if image.dtype == np.uint8 else image

@@ -47,7 +47,7 @@ class Promise:
 
 def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
     """The promise of a compiled recipe for images of `dtype`."""
-    fired = pipeline.compiled.plans[dtype].fired
+    fired = pipeline.compiled.plans["uint8" if dtype == "uint8" else "float32"].fired
     return Promise(
         geometry=any(firing.contract == "GEOMETRY" for firing in fired),
         levels=sum(firing.levels for firing in fired),

@@ -77,7 +77,7 @@ def verify(
     things at the same places, and the steps that move no pixels are compared value by value on their own. Masks, boxes
     and keypoints are compared in both cases.
 
-    Images go in as uint8, or as the floats in 0..1 that the recipe's inputs ask for.
+    Images go in as uint8, or in the depth that the recipe's inputs declare; floats of 0..1 are made of uint8.
 
     Args:
         recipe: of any kind, a Recipe or what `augrecipes.load` takes; of bags each tile is a sample.

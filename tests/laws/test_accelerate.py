@@ -127,6 +127,48 @@ def test_pixels_are_those_of_albumentations() -> None:
     holds(check_albumentations, recipes(steps_for(3), boxes=False).flatmap(sampled), SEEDS)
 
 
+SIZES: dict[str, dict[str, Any]] = {
+    "RandomCrop": {"height": 20, "width": 24}, "CenterCrop": {"height": 20, "width": 24},
+    "RandomResizedCrop": {"size": (20, 24)}, "Resize": {"height": 20, "width": 30}, "SmallestMaxSize": {"max_size": 30},
+    "RandomSizedCrop": {"min_max_height": (10, 30), "size": (20, 20)}, "LongestMaxSize": {"max_size": 30},
+}  # fmt: skip
+
+
+def failing(compose: Any, sample: dict[str, Any]) -> Any:
+    """The image that a call gives, or what it says is wrong."""
+    try:
+        return compose(**copy.deepcopy(sample))["image"]
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5, 32])
+def test_images_of_16_bits_are_albumentations_own(channels: int) -> None:
+    """Every class, on images that no kernel takes: what albumentations gives, or its own error."""
+    image = np.random.default_rng(channels).integers(900, 3300, (37, 52, channels)).astype(np.uint16)
+    sample = {"image": image, "mask": np.ones((37, 52), np.uint8)}
+    taken = 0
+    for name, cls in vars(A).items():
+        if not (isinstance(cls, type) and issubclass(cls, A.ImageOnlyTransform | A.DualTransform)):
+            continue
+        try:
+            transform = cls(**SIZES.get(name, {}), p=1.0)
+        except (TypeError, ValueError):
+            continue  # it wants more arguments
+        compose = A.Compose([A.HorizontalFlip(p=0.5), transform, A.RandomRotate90(p=0.5)])
+        ours, (theirs, draws) = ar.accelerate(compose, seed=3), keyed(compose, 3)
+        draws.position(ours._stream, 0)
+        a, b = failing(ours, sample), failing(theirs, sample)
+        assert type(a) is type(b), name
+        if isinstance(b, tuple):
+            assert a == b, name
+            continue
+        taken += 1
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), name
+        np.testing.assert_array_equal(a, b, err_msg=name)
+    assert taken > 60
+
+
 def flips() -> list[Any]:
     return [A.HorizontalFlip(p=0.5), A.VerticalFlip(p=0.7), A.Transpose(p=1.0)]
 

@@ -21,7 +21,9 @@ def why_not_native(pipeline: Any) -> str | None:
     """What keeps a pipeline from programs, whatever its steps are; None: nothing does."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
-    if pipeline.arrival in UNOPTIMIZED_INPUTS or pipeline.recipe.inputs.is_deep:
+    if why := pipeline.recipe.inputs.why_not_native:
+        return str(why)
+    if pipeline.arrival in UNOPTIMIZED_INPUTS:
         return "images are no uint8, or come together with others"
     return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
