@@ -15,8 +15,8 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
-from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.items import IMAGE_KEYS, Keys, RowKeys
+from augrecipes.sources.sample import decode_arguments
 from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array
 from augrecipes.sources.scene_files import split_scene
 
@@ -44,7 +44,7 @@ class SampleTransform:
             `("image", "mask")`, or numbers. None: as `ar.Samples` finds them.
         index: the part of a dict that is its index, an integer or text; None: `index` or `__key__`, if there.
         axes: how arrays and tensors lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3; of 16 bits and floats those that come.
 
     Attributes:
         pipeline: the compiled recipe.
@@ -74,7 +74,7 @@ class SampleTransform:
         warn_unmixed(recipe, mode)
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
-        self._channels = channels or recipe.inputs.channels or 3
+        self._decode = decode_arguments(recipe.inputs, channels)
         self._calls = CallKeys()
 
     def __repr__(self) -> str:
@@ -159,9 +159,8 @@ class SampleTransform:
         if stray := sorted((ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
         targets, extra = split_scene(
-            parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, channels=self._channels,
-            exif="apply", max_pixels=MAX_PIXELS,
-        )  # fmt: skip
+            parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, **self._decode
+        )
         epoch, index = key
         out = pipeline.at(index, epoch)(**targets)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -197,19 +197,19 @@ class DecodedOnce(Encoded):
     """
 
     __slots__ = ("_whole",)
-    _whole: LruCache[NDArray[np.uint8]]  # by scale
+    _whole: LruCache[NDArray[Any]]  # by scale
 
     def __init__(self, file: Encoded) -> None:
-        super().__init__(file.name, file.data, file.header, file.channels, file.turn, file.shape)
+        super().__init__(*(getattr(file, part.name) for part in fields(Encoded)))
         object.__setattr__(self, "_whole", LruCache(4))
 
     @property
     def nbytes(self) -> int:
         """Of the file, and of what may come to be cached of it: the whole, and a third of it at smaller scales."""
         height, width, channels = self.shape
-        return len(self.data) + height * width * channels * 4 // 3
+        return len(self.data) + height * width * channels * self.dtype.itemsize * 4 // 3
 
-    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[np.uint8]:
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[Any]:
         """As every file; in memory of its own."""
         height, width, _ = self.shape
         if 0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width and not y0 % reduce and not x0 % reduce:

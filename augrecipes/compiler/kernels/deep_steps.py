@@ -67,7 +67,7 @@ def _by_four_channels(step: Any, apply: Callable[..., Any], img: Any, *args: Any
     """Warp three channels of 16 bits or floats with a fourth beside them, which OpenCV does in half the time."""
     if img.dtype not in (np.uint16, np.float32) or img.ndim != _IMAGE or img.shape[2] != _RGB or img.size < _FEW:
         return apply(img, *args, **params)
-    fill = getattr(step, "fill", 0)
+    fill: Any = getattr(step, "fill", 0)
     with setting(step, "fill", (*fill, 0)) if np.ndim(fill) else nullcontext():
         return apply(cv2.cvtColor(img, cv2.COLOR_RGB2RGBA), *args, **params)[..., :_RGB]
 

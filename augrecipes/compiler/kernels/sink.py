@@ -147,7 +147,8 @@ class Sink:
         rounds = self.keeps_levels(image.dtype)
         dtype = _FLOAT64 if rounds else _FLOAT32  # whole numbers up to 2⁵³ are exact
         weights = luma.parts if rounds else luma.weights
-        values, out = np.subtract(image, 0 if rounds else low, dtype=dtype), np.empty(0)
+        values: Any = np.subtract(image, 0 if rounds else low, dtype=dtype)
+        out: Any
         if image.shape[2] == 1:
             out = values[..., 0] * dtype.type(sum(weights))
         else:
@@ -186,7 +187,12 @@ class SinkNumbers:
     def write(self, image: np.ndarray, out: np.ndarray, valid: np.ndarray | None = None) -> bool:
         """Write an image H×W×C, which may be a turned view, into `out`; False where no kernel does."""
         (row, pixel, beside), channels = image.strides, image.shape[2]
-        if self._kernel is None or (beside != image.itemsize and channels > 1) or not out.flags.aligned:
+        if (
+            self._kernel is None
+            or self._deep_kernel is None
+            or (beside != image.itemsize and channels > 1)
+            or not out.flags.aligned
+        ):
             return False
         if (written := self.strides(out[None], channels)) is None:
             return False
