@@ -24,7 +24,6 @@ import albumentations.augmentations.dropout.functional as dropout
 import albumentations.augmentations.geometric.functional as geometric
 import albumentations.augmentations.mixing.domain_adaptation_functional as adaptation
 import albumentations.augmentations.pixel.functional as pixel
-from albucore import add_weighted
 from albumentations.core.bbox_utils import BboxProcessor
 from albumentations.core.keypoints_utils import (
     convert_keypoints_from_albumentations,
@@ -45,7 +44,6 @@ __all__ = [
     "SymmetricRangeType",
     "ZeroOneRangeType",
     "adaptation",
-    "add_weighted",
     "check_range_bounds",
     "convert_keypoints_from_albumentations",
     "convert_keypoints_to_albumentations",

@@ -15,7 +15,6 @@ from augrecipes.compat.albumentations import (
     BaseTransformInitSchema,
     ZeroOneRangeType,
     adaptation,
-    add_weighted,
     check_range_bounds,
     nondecreasing,
 )
@@ -148,4 +147,4 @@ class HistogramMatching(Referenced):
     def apply(self, img: np.ndarray, reference: str, blend_ratio: float, **_: Any) -> np.ndarray:
         """The image, blended with the one whose histograms are the reference's."""
         matched = adaptation.match_histograms(img, self.matching(reference, img))  # images one pixel high, too
-        return np.asarray(add_weighted(matched, blend_ratio, img, 1 - blend_ratio)).reshape(img.shape)
+        return np.asarray(adaptation.add_weighted(matched, blend_ratio, img, 1 - blend_ratio)).reshape(img.shape)
