@@ -52,7 +52,8 @@ def _stretched(values: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _rgb_of_vectors(field: NDArray[Any]) -> RgbImage:
-    length, angle = cv2.cartToPolar(*(np.ascontiguousarray(field[..., k], np.float32) for k in (0, 1)))
+    across, down = np.ascontiguousarray(np.moveaxis(field, 2, 0), np.float32)
+    length, angle = cv2.cartToPolar(across, down)
     most = max(float(np.percentile(length, _SHARE[1])), 1e-12)
     strength = np.clip(length / most, 0, 1)
     hsv = np.dstack([np.degrees(angle), strength, np.ones_like(strength)]).astype(np.float32)
