@@ -43,8 +43,10 @@ class DeviceStage(nn.Module):
     def __init__(self, recipe: Recipe) -> None:
         super().__init__()
         further = [name for name, target in recipe.targets.items() if target.is_image]
-        names = tuple(recipe.scales) or ("images" if recipe.inputs.stack else "image", *further)
+        views = [view.name for view in recipe.views]  # of which evaluation makes none, but an image
+        names = tuple(recipe.scales) or ("images" if recipe.inputs.stack else "image", *further, *views)
         self.optional = {name for name in further if recipe.targets[name].presence == "optional"}
+        self.optional |= {"image", *views} if views else set()
         outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
         mine = [name for name in names if outputs[name].where == "device"]
         if not mine:
@@ -64,10 +66,12 @@ class DeviceStage(nn.Module):
             DataError: an image is missing or is not what the loader gives.
         """
         if not isinstance(batch, dict):
-            if len(self.names) > 1:
+            if len(self.names) > 1 + len(self.optional):
                 raise DataError(f"give the batch as a dict: the device's targets are {', '.join(self.names)}")
             return self.stages[0](batch)
         done = dict(batch)
+        if self.optional.issuperset(self.names) and self.optional.isdisjoint(done):
+            raise DataError(f"the batch has none of {', '.join(self.names)}; it has {', '.join(map(repr, batch))}")
         for name, stage in zip(self.names, self.stages, strict=True):
             if name in self.optional - done.keys():
                 continue

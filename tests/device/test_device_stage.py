@@ -280,3 +280,21 @@ def test_works_under_torch_compile(text: str, backend: str) -> None:
         check(output, found[name], expected[name].numpy())
     assert found["path"] == ["a", "b"]
     assert all(batch[name].dtype == torch.uint8 for name in targets)
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+def test_views(depth: int) -> None:
+    views = "{a: {count: 2, steps: [HorizontalFlip]}, b: {count: 1, steps: [VerticalFlip]}}"
+    device, host = of(
+        f"kind: views\ninputs: {{depth: {depth}}}\nviews: {views}\noutput: {{range: [-1, 1], where: WHERE}}"
+    )
+    image = np.random.default_rng(1).integers(0, 2**depth, (6, 8, 3)).astype(f"uint{depth}")
+    stage = device.device_stage()
+    for mode in ("train", "eval"):
+        loaded, expected = (recipe.compile(mode).at(3)(image=image) for recipe in (device, host))
+        done = stage({name: torch.from_numpy(value) for name, value in loaded.items()})
+        assert done.keys() == expected.keys() == ({"a", "b"} if mode == "train" else {"image"})
+        assert all(np.abs(done[name].numpy() - expected[name]).max() <= 1e-6 for name in done)
+    assert torch.equal(stage(torch.from_numpy(loaded["image"])), done["image"])
+    with pytest.raises(ar.DataError, match="the batch has none of image, a, b; it has 'label'"):
+        stage({"label": torch.zeros(2)})
