@@ -199,15 +199,11 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     changed = _changed(replace(inputs, targets=Arguments()))
-<<<<<<< HEAD
+    if (bands := changed.pop("bands", None)) is not None:
+        changed["channels"] = bands.written()
     image: dict[str, Any] = {
         key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed
     }
-=======
-    if (bands := changed.pop("bands", None)) is not None:
-        changed["channels"] = bands.written()
-    image = {key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed}
->>>>>>> main
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
