@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, encoded, open_encoded
+from augrecipes.images.encoded import Encoded, bytes_of, encoded, open_encoded
 from augrecipes.images.format import ImageHeader, UnreadableError, stage
 from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, warn_once, wrong_channels, wrong_depth
 from augrecipes.images.pixels import as_mask, with_channels
+from augrecipes.images.reading import MAX_BYTES
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.files import decode_mask, read_mask
-from augrecipes.sources.stacks import reader
+from augrecipes.sources.files import decode_mask
+from augrecipes.sources.stacks import mask_arguments, stack_of
 
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)
@@ -106,25 +108,24 @@ def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
     return array.astype(dtype, copy=False)
 
 
-def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
+def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any]:
     """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32; float64 stays float64.
 
     Args:
         value: as for `as_image`; an axis of one in front or behind is left out. An image of Pillow with a palette
             gives the indices of its colours.
-        exif: of what is encoded.
-        max_pixels: the same.
-        frames: the same.
+        floats: whether files of floats are taken, too.
+        decode: arguments of `read_image`.
 
     Raises:
         DataError: it is none of those, or has colours.
 
-    >>> as_labels(np.array([[[0, 7, 300]]]), max_pixels=9)
+    >>> as_labels(np.array([[[0, 7, 300]]]))
     array([[  0,   7, 300]], dtype=uint16)
     """
     if (file := file_of(value)) is not None:
-        how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
-        return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
+        data, name = (file, "") if isinstance(file, bytes) else (bytes_of(file, MAX_BYTES), file)
+        return decode_mask(data, name=name, floats=floats, **mask_arguments(decode))
     _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
@@ -248,12 +249,13 @@ def split_parts(
         DataError: a part is missing, or not what its name says.
     """
     parts, targets = dict(parts), {}
+    read = partial(stack_of, as_image) if inputs.stack else as_image
     for name in images:
         value = parts.pop(name, None)
         if names is None or name in names:
             if value is None:
                 raise DataError(f"has no {name}{there(parts)}")
-            targets[name] = _saying(name, reader(inputs, as_image), value, axes=axes, undecoded=undecoded, **decode)
+            targets[name] = _saying(name, read, value, axes=axes, undecoded=undecoded, **decode)
     if inputs.stack and inputs.mask != "absent" and parts.get("masks") is not None:
         targets["masks"] = np.stack([_saying("masks", as_labels, mask, **decode) for mask in parts.pop("masks")])
     for name in inputs.taken & parts.keys():
