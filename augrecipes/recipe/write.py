@@ -201,7 +201,9 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     changed = _changed(replace(inputs, targets=Arguments()))
     if (bands := changed.pop("bands", None)) is not None:
         changed["channels"] = bands.written()
-    image = {key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed}
+    image: dict[str, Any] = {
+        key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed
+    }
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
