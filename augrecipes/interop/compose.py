@@ -60,7 +60,7 @@ def convert(draft: RecipeDraft, call: Call) -> None:
         if last := draft.remarks.get("output"):
             name = last.removeprefix("was ").partition(",")[0]
             draft.note(f"The Compose acted with p {flow(p)} only; its {name} always does now.")
-    draft.keys["inputs"] = _inputs(call, draft)
+    draft.keys["inputs"] = sample.inputs | _inputs(call, draft)
     if not draft.keys["inputs"] or not _holds("inputs", draft, call.place):
         del draft.keys["inputs"]
     _note_defaults(call, draft)
@@ -148,6 +148,9 @@ def _made(call: Call, sample: outputs.SampleState) -> list[Item]:
     """The lines of a call; none of one that `output:` stands for, nor of a group around such that always acts."""
     if outputs.is_last(call):
         outputs.put_last(call, sample)
+        return []
+    if outputs.is_whole(call, sample):
+        sample.output["dtype"] = "uint16"
         return []
     usual = {COMPOSE: 1.0, SEQUENTIAL: 0.5}.get(call.name)
     if usual and call.args.get("p", usual) == 1 and any(each.name in OUTPUTS for each in call.walk()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
@@ -11,11 +11,11 @@ from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.history import CLASSES
-from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
+from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.write import flow
 
-_FULL = 255.0
+_FULL, _MOST = 255.0, 65535.0  # of 8 and of 16 bits
 _MOVED: dict[str, list[str]] = FOREIGN["behind_normalization"]  # classes that mean the same in front of it, and others
 _SUMS = (None, "weighted_average")  # methods of ToGray whose weights sum to 1
 _CUT = (
@@ -34,6 +34,12 @@ def is_last(call: Call) -> bool:
     return call.name in OUTPUTS and not call.unread and always
 
 
+def is_whole(call: Call, sample: SampleState) -> bool:
+    """Whether a call makes 16 bits again of images that came so, and were scaled to 0..1: `output:` does that, too."""
+    usual = call.args.get("dtype") == "uint16" and call.args.get("max_value") in (None, _MOST)
+    return call.name == "FromFloat" and usual and sample.inputs == {"depth": 16} and "normalize" not in sample.output
+
+
 def put_last(call: Call, sample: SampleState) -> None:
     """Let `output:` do what a call does for which `is_last` holds; Unsupported where no output does it."""
     args = {key: value for key, value in call.args.items() if value is not None}
@@ -46,6 +52,7 @@ def put_last(call: Call, sample: SampleState) -> None:
     if call.name == TO_TENSOR and args.get("transpose_mask"):
         sample.draft.note("transpose_mask turned masks of several channels; here they stay H×W×C.")
     sample.output |= result
+    sample.inputs |= depth_of(call.name, args)
     sample.normalized = sample.normalized or "dtype" in result
     was = sample.draft.remarks.get("output")
     sample.draft.remarks["output"] = f"{was}, {call.name}" if was else f"was {call.name}"
@@ -61,9 +68,10 @@ def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
         return {"dtype": "float32", "layout": "chw", **normalize}
     if name == TO_FLOAT:
         top = args.get("max_value", _FULL)
-        if top not in (1, _FULL):
+        if top not in (1, _FULL) and not depth_of(name, args):
             raise Unsupported(
-                f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255; convert others first"
+                f"max_value: {flow(top)}: images arrive with 8 bits, whose largest value is 255, or with 16 and up to "
+                "65535; convert others first"
             )
         return {"dtype": "float32"} | ({"range": [0, 255]} if top == 1 else {})
     if (kind := args.get("normalization", "standard")) != "standard":
@@ -73,9 +81,21 @@ def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
         )
     top, usual = args.get("max_pixel_value", _FULL), imagenet("rgb")
     result = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}
-    if top != _FULL:
+    if top != _FULL and not depth_of(name, args):
         result = {key: _times(value, top / _FULL) for key, value in result.items()}
     return {"dtype": "float32", "normalize": result}
+
+
+def depth_of(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """What `inputs:` says of the images that a call scales: those of 16 bits, where its largest value is one of these.
+
+    >>> depth_of("ToFloat", {"max_value": 4095}), depth_of("Normalize", {"max_pixel_value": 255.0})
+    ({'depth': 16, 'range': [0, 4095]}, {})
+    """
+    top = args.get("max_value" if name == TO_FLOAT else "max_pixel_value")
+    if top == _MOST or (name == TO_FLOAT and isinstance(top, int | float) and _FULL < top < _MOST):
+        return {"depth": 16} | ({} if top == _MOST else {"range": [0, top]})
+    return {}
 
 
 def _times(values: Any, factor: float) -> Any:
@@ -216,6 +236,7 @@ class SampleState:
         needs_mask: labels of every pixel are loaded.
         mixing: it is a whole batch.
         cuts: behind a normalisation, filters cut values to 0..1, as albumentations' do.
+        inputs: what `inputs:` says of the depth of images.
     """
 
     draft: RecipeDraft
@@ -229,6 +250,7 @@ class SampleState:
     needs_mask: bool = False
     mixing: bool = False
     cuts: bool = False
+    inputs: dict[str, Any] = field(default_factory=dict)
 
     def line(self, name: str, **args: Any) -> Line:
         """A step, without the arguments that its class has anyway."""

@@ -146,12 +146,22 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
 def refuse_several(recipe: Recipe) -> None:
     """RecipeError where a sample is more than one Compose can carry out."""
     refuse_views(recipe, "a Compose of albumentations")
+    if recipe.inputs.is_deep:
+        raise RecipeError(
+            f"{recipe.name}: one Compose of albumentations cannot carry out `inputs:` of 16 bits, a range or missing "
+            "data: its steps take uint8, or floats of 0..1: run the recipe as it is, by `recipe.compile()` or a dataset"
+        )
     if recipe.facts.scales or recipe.targets or any(step.share == "bag" for step in recipe.walk()):
         several = recipe.facts.scales or recipe.targets
         what = "several images of one scene" if several else "tiles that share draws"
         raise RecipeError(
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
             "`recipe.compile()` or a dataset, or write one without what the images share"
+        )
+    if any(step.channels for step in recipe.walk()) or recipe.inputs.takes_channels:
+        raise RecipeError(
+            f"{recipe.name}: steps of albumentations change all channels of an image: run the recipe as it is, or "
+            "write one without `channels` of steps and `take`"
         )
     if recipe.last_epoch:
         raise RecipeError(

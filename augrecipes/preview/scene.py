@@ -52,10 +52,9 @@ def _stretched(values: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _rgb_of_vectors(field: NDArray[Any]) -> RgbImage:
-    length, angle = cv2.cartToPolar(*(np.ascontiguousarray(field[..., k], np.float32) for k in (0, 1)))
-    most = max(float(np.percentile(length, _SHARE[1])), 1e-12)
-    strength = np.clip(length / most, 0, 1)
-    hsv = np.dstack([np.degrees(angle), strength, np.ones_like(strength)]).astype(np.float32)
+    length, hue = np.linalg.norm(field, axis=2), np.degrees(np.arctan2(field[..., 1], field[..., 0])) % 360
+    strength = np.clip(length / max(float(np.percentile(length, _SHARE[1])), 1e-12), 0, 1)
+    hsv = np.dstack([hue, strength, np.ones_like(strength)]).astype(np.float32)
     return rgb_of_input(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB))
 
 

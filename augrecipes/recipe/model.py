@@ -193,7 +193,7 @@ KEYS: dict[str, grammar.Key] = {
         grammar.Key("version", {"const": 1, "description": "Version of the recipe language."}),
         *grammar.keys_of(Recipe),
         grammar.Key("stack", grammar.STACK),
-        grammar.Key("targets", {**grammar.TARGETS, "description": "Further images of the scene; a part of `inputs`."}),
+        grammar.Key("targets", {**grammar.TARGETS, "description": "Further images of the scene, by name."}, "targets"),
         grammar.Key("shared", {**STEPS, "description": "Views: steps before all of them."}),
         grammar.Key("extends", {**TEXT, "minLength": 1, "description": "Gallery name or path of what this varies."}),
         grammar.Key("set", {"type": "object", "description": "Variants: values by address: RandomCrop.height."}),

@@ -224,7 +224,7 @@ def step_facts(name: str) -> dict[str, Any]:
 
     >>> facts = step_facts("StainJitter")
     >>> list(facts)
-    ['step', 'about', 'runs', 'masks, boxes, keypoints', 'fast may change', 'arguments']
+    ['step', 'about', 'runs', 'masks, boxes, keypoints', '16 bits', 'fast may change', 'arguments']
     >>> {key: facts["arguments"][3][key] for key in ("argument", "takes", "default")}
     {'argument': 'white_threshold', 'takes': 'number or null, between 0 and 1', 'default': '0.85'}
     """
@@ -248,6 +248,11 @@ def _class_facts(name: str) -> Iterator[tuple[str, str]]:
         runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
         yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
         yield "masks, boxes, keypoints", record.annotation_effect
+        use = f"; use {record.deep}" if record.deep else ""
+        yield (
+            "16 bits",
+            f"no: it works on 256 levels{use}" if record.in_levels else "no" * record.changes_dtype or "yes",
+        )
         yield "fast may change", record.fast_changes
     else:
         yield "runs", _AS_CALL if registry.is_registered(name) else _INNER

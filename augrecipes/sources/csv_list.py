@@ -3,7 +3,7 @@
 Columns, in any order, named in the first row:
 
 - `image`: path, relative to the CSV file; required.
-- `mask`: path of the mask.
+- `mask`: path of the mask; so of each target that the recipe's `targets:` name, in a column of its name.
 - `masks`: JSON list of the paths of the masks of objects, any number.
 - `label`: a class name or an integer; `nan`, as pandas writes it, is none. Or a column of 0 and 1 for each class, which
   `columns={"labels": ["cat", "dog"]}` names.

@@ -40,7 +40,7 @@ def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **d
     """
     try:
         if target.is_image:
-            return np.asarray(as_image(value, axes=axes, **decode))
+            return np.asarray(as_image(value, axes=axes, **decode | ({"dtype": target.dtype} if target.dtype else {})))
         if isinstance(data := file_of(value), str):
             with data_errors(data):
                 data = read_bytes(data, image=False)

@@ -183,6 +183,23 @@ def test_vectors_are_read_from_arrays_alone(folder: Path) -> None:
         ds[0]
 
 
+def test_images_of_floats_are_read_from_arrays(tmp_path: Path) -> None:
+    recipe = ar.load("version: 1\nrecipe: a\ntargets: {sar: {like: image, dtype: float32}}\nsteps: []\neval: []")
+    for folder in ("photos", "sar"):
+        (tmp_path / folder).mkdir()
+    cv2.imwrite(str(tmp_path / "photos" / "a.png"), np.zeros((6, 7, 3), np.uint8))
+    radar = np.random.default_rng(0).random((6, 7, 3), np.float32)
+    np.save(tmp_path / "sar" / "a.npy", radar)
+    sample = ar.ImageFolder(tmp_path / "photos", recipe, targets={"sar": tmp_path / "sar"})[0]
+    np.testing.assert_array_equal(sample["sar"].numpy(), radar.transpose(2, 0, 1))
+
+
+def test_a_sample_may_have_no_instances() -> None:
+    recipe = ar.load("version: 1\nrecipe: a\ntargets: {cells: {like: masks}}\nsteps: [D4]\neval: []")
+    scene = {"image": np.zeros((6, 6, 3), np.uint8), "cells": []}
+    assert ar.Samples([scene], recipe)[0]["cells"].shape == (0, 6, 6)
+
+
 def test_deep_images_have_the_depth_of_the_recipe() -> None:
     recipe = ar.load(
         "version: 1\nrecipe: a\ninputs: {depth: 16, nodata: 0}\ntargets: {after: {like: image, share: geometry}, "

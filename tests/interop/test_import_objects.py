@@ -13,6 +13,7 @@ from augrecipes.cli import main
 from augrecipes.compat.albumentations import A
 from augrecipes.interop.gain import gain
 from augrecipes.interop.importing import draft_of
+from augrecipes.recipe.keys import imagenet
 
 CODE = (Path(__file__).parent / "configs" / "mine.py.txt").read_text(encoding="utf-8")
 
@@ -81,7 +82,7 @@ class Mine(A.ImageOnlyTransform):  # type: ignore[misc]
         (Mine(), "Mine", "augrecipes.register"),
         (A.SelectiveChannelTransform([A.Blur()]), "SelectiveChannelTransform", "all channels"),
         (A.Normalize(normalization="image"), "Normalize", "augrecipes.register"),
-        (A.ToFloat(max_value=65535), "ToFloat", "8 bits"),
+        (A.ToFloat(max_value=100), "ToFloat", "8 bits"),
         (A.Compose([A.D4()], additional_targets={"other": "image"}), "additional_targets", "kind pair"),
         (A.Compose([A.D4()], bbox_params=A.BboxParams("coco", ["a", "b"])), "label_fields", "join them"),
         (
@@ -98,6 +99,35 @@ def test_what_no_recipe_holds_is_refused_by_name(made: Any, name: str, way: str)
         (problem,) = caught.value.problems
         assert (problem.code, problem.name) == ("E602", name)
         assert way in problem.message
+
+
+_MOVES = [A.HorizontalFlip(p=1.0), A.RandomGamma((70, 70), p=1.0), A.CenterCrop(20, 24)]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "inputs", "most"),
+    [
+        ([A.ToFloat(max_value=65535)], [], {"depth": 16}, 8e-6),  # half a level of 16 bits
+        ([A.ToFloat(max_value=4095)], [A.ToTensorV2()], {"depth": 16, "range": [0, 4095]}, 1e-3),
+        ([A.ToFloat(max_value=65535)], [A.FromFloat(dtype="uint16")], {"depth": 16}, 1),
+        ([A.ToFloat(max_value=65535)], [A.FromFloat(dtype="uint16"), A.ToTensorV2()], {"depth": 16}, 1),
+    ],
+)
+def test_images_that_are_scaled_from_16_bits_are_declared_so(
+    first: list[Any], last: list[Any], inputs: dict[str, Any], most: float
+) -> None:
+    compose = A.Compose([*first, *_MOVES, *last])
+    recipe = ar.from_albumentations(compose)
+    assert [step.name for step in recipe.steps] == ["HorizontalFlip", "RandomGamma", "CenterCrop"]
+    assert (recipe.inputs.dtype, recipe.inputs.full_range) == ("uint16", tuple(inputs.get("range", [0, 65535])))
+    image = np.random.default_rng(0).integers(0, 4096, (40, 50, 3)).astype(np.uint16)
+    ours, theirs = recipe.compile().at(0)(image=image)["image"], np.asarray(compose(image=image)["image"])
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    assert np.abs(ours.astype(np.float64) - theirs).max() <= most
+    with pytest.raises(ar.RecipeError, match="16 bits"):
+        recipe.to_albumentations()
+    normalised = ar.from_albumentations(A.Compose([A.Normalize(max_pixel_value=65535)]))
+    assert (normalised.inputs.dtype, normalised.output.normalize) == ("uint16", imagenet("rgb"))
 
 
 @pytest.mark.usefixtures("own_classes")
