@@ -24,7 +24,8 @@ _MOST = 64  # pixels along one of the other grid
 CHANNELS: dict[str, int] = {"mask": 1, "masks": 1, "vectors": 2, "normals": 3}
 # Names that samples, batches and the steps of albumentations have for something else.
 _TAKEN = frozenset({
-    "epoch", "object", "keypoint_object", "keypoint_number", "padding", "params", "volume", "volumes", "mask3d", "masks3d",
+    "epoch", "keypoint_number",
+    "keypoint_object", "mask3d", "masks3d", "object", "padding", "params", "volume", "volumes",
 })  # fmt: skip
 _DTYPES = {"image": ("uint8", "float32"), "vectors": ("float32",), "normals": ("float32",)}
 

@@ -214,7 +214,7 @@ def test_numbers_that_are_none_are_refused_unless_they_are_no_data() -> None:
 @pytest.mark.parametrize("given", [np.uint8, np.float32, np.int32, np.float64])
 def test_other_dtypes_than_the_declared_are_refused(given: Any) -> None:
     pipeline = ar.load("version: 1\nrecipe: t\ninputs: {depth: 16}\nsteps: []\neval: []\n").compile()
-    with pytest.raises(ar.DataError, match="image.* uint16"):
+    with pytest.raises(ar.DataError, match=r"image.* uint16"):
         pipeline.at(0)(image=np.full((4, 5, 3), 200, given))
     plain = ar.load("version: 1\nrecipe: t\nsteps: []\neval: []\n").compile()
     with pytest.raises(ar.DataError, match=r"inputs: \{depth: 16\}"):
@@ -238,7 +238,7 @@ def test_recipes_that_differ_in_what_no_data_is_have_digests_of_their_own() -> N
 
 @pytest.mark.parametrize("depth", ["12", "float64", "'16'", "true"])
 def test_all_depths_that_there_are_stand_in_the_error_of_another(depth: str) -> None:
-    with pytest.raises(ar.RecipeError, match="E402 inputs.depth: must be one of 8, 16 or float32, got"):
+    with pytest.raises(ar.RecipeError, match=r"E402 inputs\.depth: must be one of 8, 16 or float32, got"):
         ar.load(f"version: 1\nrecipe: t\ninputs: {{depth: {depth}}}\nsteps: []\neval: []\n")
 
 
