@@ -195,6 +195,11 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
             f"{recipe.name}: albumentations has no plain form of steps that images of several sizes share; compare the "
             "settings of the optimiser instead"
         )
+    if recipe.inputs.is_deep:
+        raise BenchError(
+            f"{recipe.name}: albumentations has no plain form of `inputs:` of 16 bits, a range or missing data; "
+            "compare recipes with each other instead"
+        )
     points = (recipe.inputs.boxes, recipe.inputs.keypoints)
     if setting.stored and any(annotation is not None and annotation.presence != "absent" for annotation in points):
         raise BenchError(
