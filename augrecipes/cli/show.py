@@ -28,8 +28,9 @@ def preview(args: Namespace) -> None:
 
     recipe = loaded(args)
     with progress("rendering") as advance:
+        channels = [int(name) if name.isdecimal() else name for name in args.channels.split(",") if name]
         how = selected(args, "rows", "columns", "seed", "epoch", "stages", "batch", "mode", "optimize", "masks")
-        written = render(recipe, data, args.out, **how, progress=advance)
+        written = render(recipe, data, args.out, **how, channels=channels, progress=advance)
     report = {"recipe": recipe.name, "digest": recipe.digest, **selected(args, "mode", "seed"), "picture": written}
     answer(args, report, lambda: say_line(written))
 

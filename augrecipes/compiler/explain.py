@@ -238,7 +238,7 @@ def _source_step(step: Step, depth: int) -> SourceStep:
         if step.name == groups.RANDOM_ORDER:
             arguments.setdefault("n", len(step.steps))
     else:
-        arguments = effective(step)
+        arguments = effective(step) | ({"channels": list(step.channels)} if step.channels else {})
     p = float(arguments.pop("p"))
     arguments |= step.schedule.plain()
     return SourceStep(step.site, depth, step.name, p, arguments)

@@ -71,7 +71,8 @@ def described(step: Step) -> dict[str, Any]:
         description["steps"] = [described(child) for child in step.steps]
     else:
         description |= effective(step)
-    description |= {key: value for key, value in (("target", list(step.target)), ("at", step.at)) if value}
+    said = (("target", list(step.target)), ("at", step.at), ("channels", list(step.channels)))
+    description |= {key: value for key, value in said if value}
     description |= {"schedule": step.schedule.plain()} if step.schedule else {}
     if not draws_nothing(step):
         description["site"] = step.site
@@ -100,8 +101,11 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    # Masks become labels, and missing data is filled, before the first step: where none is carried out, all is kept.
-    inputs = recipe.inputs if count else replace(recipe.inputs, mask_labels=None, nodata=None)
+    # Masks become labels, channels are taken, and missing data is filled, before the first step: where none is carried
+    # out, all is kept.
+    inputs = recipe.inputs
+    if not count:
+        inputs = replace(inputs, mask_labels=None, nodata=None, channels=inputs.stored_channels, bands=None)
     own = replace(UINT8_HWC, where="device") if inputs.deep_dtype else UINT8_HWC
     part = replace(_with_section(recipe, mode, steps[:count]), inputs=inputs, output=own, outputs=Arguments())
     return build(part, mode, "exact", seed, pauses=True, later=later)
@@ -118,8 +122,8 @@ def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None =
     # What the recipe's inputs say holds in front of its first step.
     leaves = [leaf for step in steps_of(recipe, mode)[:count] for leaf in step.walk()]
     changes = any(op_record(leaf.name).changes_dtype for leaf in leaves)
-    dtype = None if changes else recipe.inputs.deep_dtype
-    inputs = replace(recipe.inputs, channels=channels, dtype=dtype, min_size=None, mask_labels=None)
+    dtype, before = None if changes else recipe.inputs.deep_dtype, recipe.inputs.behind_take
+    inputs = replace(before, channels=channels, dtype=dtype, min_size=None, mask_labels=None)
     return replace(part, inputs=inputs) if count else part
 
 

@@ -79,6 +79,8 @@ def _meanings(
         its_targets, its_share = tuple(sorted(step.target)) or targets, step.share or share
         if recipe.facts.scales and not step.steps and not in_degrade:  # a group's targets are its children's
             values |= {"target": list(its_targets), **_at(step, recipe, its_targets)}
+        if step.channels and not step.steps:  # a group's channels are its children's
+            values["channels"] = list(step.channels)
         if recipe.facts.tiles and draws:
             values["share"] = its_share
         children = tuple(_meanings(
@@ -130,6 +132,9 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
     drawn = {name: getattr(recipe, key.field) for name, key in KEYS.items() if key.field and key.changes == "draws"}
     inputs = asdict(recipe.inputs)
     del inputs["targets"]
+    del inputs["bands"]
+    if recipe.inputs.bands:
+        inputs["channels"] = recipe.inputs.bands.written()
     image = {key: inputs.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size")}
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     return drawn | {

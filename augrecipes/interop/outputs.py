@@ -11,8 +11,8 @@ from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.history import CLASSES
-from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.nodes import NOWHERE, Place
+from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.write import flow
 
 _FULL, _MOST = 255.0, 65535.0  # of 8 and of 16 bits

@@ -14,7 +14,7 @@ from augrecipes.interop.draft import FOREIGN, Call, Item, Line
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported
 from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT, TRIVIAL_AUGMENT
 from augrecipes.ops.policies import FULL_MAGNITUDE
-from augrecipes.recipe.keys import imagenet
+from augrecipes.recipe.outputs import imagenet
 
 WHOLE = "create_transform"  # of timm: a pipeline by itself
 _SCALE = FULL_MAGNITUDE // 10  # timm counts magnitudes in tenths

@@ -19,9 +19,9 @@ from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.recipe import suggest
-from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import Place
+from augrecipes.recipe.outputs import imagenet
 
 # Of each class the arguments in the order of its constructor, in both versions.
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}

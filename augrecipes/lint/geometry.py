@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from math import cos, radians, sin
 
 from augrecipes.errors import Fix
@@ -158,20 +160,56 @@ def _reads(step: Step) -> str:
 def channel_count(recipe: Recipe) -> Findings:
     """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
     for steps in sections(recipe):
-        channels = recipe.inputs.channels
-        for top in steps:
-            for step in top.walk():
-                record = op_record(step.name)
-                if channels is None or record.channels is None or chance(step) <= 0:
+        for top, channels in _channels_along(recipe, steps):
+            for step in top.walk() if top else ():
+                record, seen = op_record(step.name), len(step.channels) or channels
+                if channels is not None and step.channels and not step.is_group and max(step.channels) >= channels:
+                    yield Finding(f"{step.name} changes channel {max(step.channels)}, of images of {channels}", step)
+                if seen is None or record.channels is None or chance(step) <= 0:
                     continue
                 # Records list small counts; what takes 5 takes more.
-                if channels in record.channels or channels > max(record.channels) > 3:
+                if seen in record.channels or seen > max(record.channels) > 3:
                     continue
                 takes = " or ".join(str(count) for count in record.channels)
-                extra = "; put ToRGB before it" if channels == 1 and 3 in record.channels else ""
-                yield Finding(f"{step.name} takes {takes} channels, but images have {channels}{extra}", step)
-            if (channels_after := op_record(top.name).channels_after) is not None and not top.target:
-                channels = channels_after(effective(top)) if chance(top) >= 1 else None
+                extra = "; put ToRGB before it" if seen == 1 and 3 in record.channels else ""
+                if seen > 3 and not step.channels:
+                    extra = "; say which of them it changes, such as `channels: [0, 1, 2]`"
+                has = f"its `channels` are {seen}" if step.channels else f"images have {seen}"
+                yield Finding(f"{step.name} takes {takes} channels, but {has}{extra}", step)
+
+
+def _channels_along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step | None, int | None]]:
+    """Each step of a section and how many channels come to it, None where that is not known; and behind the last."""
+    channels = recipe.inputs.channels
+    for top in steps:
+        yield top, channels
+        channels_after = None if top.channels else op_record(top.name).channels_after
+        if channels_after is not None and not top.target:
+            after_it = channels_after(effective(top))
+            channels = after_it if chance(top) >= 1 or after_it == channels else None
+    yield None, channels
+
+
+@rule("L306", "channel-statistics", "error")
+def channel_statistics(recipe: Recipe) -> Findings:
+    """Means and deviations that are not one for each channel that leaves."""
+    outputs = (recipe.output, *recipe.outputs.values())
+    normal = [each.normalize for each in outputs if each.normalize and each.color in ("rgb", "bgr")]
+    numbers = {len(values) for normalize in normal for values in (normalize.mean, normalize.std)} - {1}
+    for steps in sections(replace(recipe, eval=None) if recipe.derived else recipe):
+        *_, (_, count) = _channels_along(recipe, steps)
+        wrong = numbers - {count}
+        if wrong and count is not None and not any(map(_may_add, steps)):
+            message = f"`normalize` has {min(wrong)} numbers, and images leave with {count} channels"
+            yield Finding(f"{message}: give one a channel, or one for all", steps[-1] if steps else None)
+            return
+
+
+def _may_add(top: Step) -> bool:
+    """Whether nobody knows how many channels a step leaves."""
+    leaves = [step for step in top.walk() if not step.steps]
+    unknown = any(not op_record(step.name).is_known for step in leaves)
+    return unknown or (top.is_group and any(op_record(step.name).channels_after is not None for step in leaves))
 
 
 @rule("L303", "jitter-defaults")

@@ -293,6 +293,11 @@ class OpRecord:
         return replace(record, **drawn) if drawn else record
 
     @property
+    def of_some_channels(self) -> OpRecord:
+        """What holds where it changes some channels alone: no rule knows that, and no kernel does it."""
+        return _without(self, ("action", "own_noise", "chroma"))
+
+    @property
     def joined_error(self) -> tuple[float, float]:
         """Levels by which it may differ where it is joined, and its gain; of a record `under` some arguments."""
         error: tuple[float, float] = (2, self.gain or 1.0) if self.colour_error is None else self.colour_error

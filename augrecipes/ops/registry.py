@@ -19,7 +19,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.step import Step
 
-RESERVED = ("p", "id", "target", "at", "share", "steps")
+RESERVED = ("p", "id", "target", "at", "share", "channels", "steps")
 
 _Class = TypeVar("_Class", bound=type)
 _registered: dict[str, type] = {}
@@ -169,7 +169,8 @@ def record_of(step: Step) -> OpRecord:
 
 @lru_cache(maxsize=4096)
 def _under(record: OpRecord, step: Step) -> OpRecord:
-    return record.under(effective(step))
+    record = record.under(effective(step))
+    return record.of_some_channels if step.channels else record
 
 
 def construct(step: Step, *mixins: type) -> Any:
@@ -190,6 +191,7 @@ def construct(step: Step, *mixins: type) -> Any:
 
     transform = _built(step, lambda cls: right_class(cls, *mixins))
     from augrecipes.compat.albumentations import apply_to_copy, check_result, require_channels, wrap_apply
+    from augrecipes.ops.on_channels import limit_to_channels
 
     record = op_record(step.name)
     if record.overwrites is not None and record.overwrites(effective(step)):
@@ -200,6 +202,8 @@ def construct(step: Step, *mixins: type) -> Any:
         wrap_apply(transform, check_result)
     if record.forgets is not None:
         transform.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
+    if step.channels:
+        limit_to_channels(transform, step.channels)
     return transform
 
 

@@ -44,6 +44,7 @@ class Step:
         target: names of the targets that the step is limited to; empty means all (kind pair).
         at: the target whose pixels the numbers count (kind pair); None is the coarsest.
         share: `tile` or `bag` (kind bag); None inherits, and at the top means `tile`.
+        channels: numbers of those whose values it changes, in its order; empty: all. A group says it of its steps.
         steps: the children of a group (or of Degrade).
         schedule: those arguments, and `p`, that change from epoch to epoch, as written (`augrecipes.ops.schedule`);
             `args` and `p` have what they are in the end.
@@ -65,6 +66,7 @@ class Step:
     share: str | None = None
     steps: tuple[Step, ...] = ()
     schedule: Arguments = field(default_factory=Arguments, metadata=UNSAID)
+    channels: tuple[int, ...] = field(default=(), metadata=UNSAID)
     site: str = ""
     position: Position = field(default=NOWHERE, compare=False)
     places: Arguments = field(default_factory=Arguments, compare=False)

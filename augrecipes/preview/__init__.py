@@ -16,7 +16,7 @@ from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.rows import SheetRequest, annotated, left_out, output_text
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
-from augrecipes.preview.stretch import stretch_of
+from augrecipes.preview.stretch import showing, stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -38,6 +38,7 @@ def preview(
     mode: Mode = "train",
     optimize: Optimize | None = None,
     masks: StrPath | None = None,
+    channels: Sequence[str | int] = (),
     progress: Progress | None = None,
 ) -> Path:
     """Draw what a recipe does to some images, and write it as an image.
@@ -59,6 +60,8 @@ def preview(
         mode: `train` or `eval`.
         optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
         masks: folder of masks that match the images' names.
+        channels: of images of several, one that is shown as grey, or three as red, green and blue, by name or number.
+            Otherwise those that are called so (r, g, b or red, green, blue), or the first three.
         progress: called with (sources done, sources in all).
 
     Returns:
@@ -81,7 +84,7 @@ def preview(
     out = checked_path(out)
     sheet = sample_grid(
         recipe, data, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, batch=batch, mode=mode,
-        optimize=optimize, masks=masks, progress=progress,
+        optimize=optimize, masks=masks, channels=channels, progress=progress,
     )  # fmt: skip
     return save_sheet(sheet, out)
 
@@ -96,6 +99,7 @@ def sample_grid(
     stages: bool = False,
     batch: int | None = None,
     masks: StrPath | None = None,
+    channels: Sequence[str | int] = (),
     progress: Progress | None = None,
     **compiled: Any,
 ) -> NDArray[np.uint8]:
@@ -105,6 +109,8 @@ def sample_grid(
     recipe = as_recipe(recipe)
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
+    if channels:
+        recipe = replace(recipe, inputs=showing(recipe.inputs, channels))
     usual = 12 if recipe.facts.tiles else 1 if recipe.facts.views else 6
     request = SheetRequest(data, rows, columns or usual, epoch, stages, compiled, masks, progress)
     if batch is not None:

@@ -56,7 +56,7 @@ def rgb_of_input(image: NDArray[Any], stretch: Stretch = PLAIN) -> RgbImage:
     """
     image = image if image.ndim == 3 else image[..., None]
     if stretch.is_plain:
-        return rgb_of_output(image, _INPUT)
+        return rgb_of_output(image, _INPUT, stretch)
     levels = levels_of(stretch.units(image), _INPUT)
     return _stretched(levels, stretch, "rgb", stretch.missing(image, leaves=False))
 
@@ -76,7 +76,7 @@ def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN)
     color = "rgb" if output.where == "device" and image.dtype == np.uint8 else output.color
     values = _channels_last(image, output)
     if image.dtype == np.uint8 and color != "y" and stretch.is_plain:
-        return _three_channels(values, color)
+        return _three_channels(values, color, stretch)
     levels = levels_of(image, output)
     if color == "y":  # luma lies in 16..235
         levels = (levels - 16) * np.float32(255 / 219)
@@ -89,17 +89,19 @@ def _stretched(
     """Levels of 0..255, H×W×C, as an image."""
     levels = levels if stretch.is_plain else stretch.levels(levels)
     values = np.rint(np.fmin(np.fmax(levels, 0), 255)).astype(np.uint8)  # what is no number becomes 0
-    shown = _three_channels(values, color)
+    shown = _three_channels(values, color, stretch)
     if missing is not None:
         shown[missing] = NODATA
     return shown
 
 
-def _three_channels(values: NDArray[np.uint8], color: str) -> RgbImage:
-    """The channels that are shown: one is grey; of two the first, of many three."""
-    if values.shape[2] < 3:
-        values = np.repeat(values[..., :1], 3, axis=2)
-    return np.ascontiguousarray(values[..., 2::-1] if color == "bgr" else values[..., :3])
+def _three_channels(values: NDArray[np.uint8], color: str, stretch: Stretch) -> RgbImage:
+    """The channels that are shown: one is grey, three are red, green and blue."""
+    count = values.shape[2]
+    numbers = stretch.channels(count)
+    if color == "bgr" and count >= 3:  # the first three have changed places
+        numbers = [2 - number if number < 3 else number for number in numbers]
+    return np.ascontiguousarray(values[..., numbers if len(numbers) > 1 else numbers * 3])
 
 
 def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.recipe.inputs import Inputs
+from augrecipes.errors import DataError
+from augrecipes.recipe.bands import ChannelError, channel_numbers, rgb_numbers
+from augrecipes.recipe.inputs import Bands, Inputs
 
 NODATA = (58, 66, 88)  # RGB of pixels of no data: no grey, and darker than most that is shown
+_COLOURS = 3
 _PERCENTILES = (1, 99)
 _FEW = 8191  # of 65535: the most of 13 bits
 _PIXELS = 1 << 20  # of an image that percentiles are taken of
@@ -37,17 +40,41 @@ class Stretch:
         whole = (self.low, self.high) == self.inputs.full_range
         return whole and not self.inputs.is_deep and self.inputs.dtype != "float32"
 
+    def channels(self, count: int) -> list[int]:
+        """Numbers of the channels of an image of `count` that are shown: one as grey, or three as red, green and blue.
+
+        >>> Stretch(0, 255, Inputs(4, bands=Bands(4, ("nir", "blue", "green", "red")))).channels(4)
+        [3, 2, 1]
+        """
+        bands = self.inputs.bands
+        default = [0, 1, 2] if count >= _COLOURS else [0]
+        if bands is None or count not in (bands.count, bands.seen.count):
+            return default
+        if count == bands.seen.count:
+            return [*bands.show] or rgb_numbers(bands.seen.names) or default
+        return [bands.take[number] for number in bands.show] or rgb_numbers(bands.names) or default
+
+    @property
+    def channel_words(self) -> str:
+        """Which channels are shown, where there are others."""
+        count = self.inputs.channels
+        if count is None or (count in (1, _COLOURS) and not (self.inputs.bands and self.inputs.bands.show)):
+            return ""
+        names = self.inputs.channel_names
+        return "channels " + ", ".join(names[number] if names else str(number) for number in self.channels(count))
+
     @property
     def words(self) -> str:
-        """For the foot of an image; empty where all values are shown as they are.
+        """For the foot of an image; empty where all values and channels are shown as they are.
 
         >>> Stretch(1024, 3210, Inputs(dtype="uint16")).words, Stretch(0, 255, Inputs(nodata=0)).words
         ('stretched from 1,024 to 3,210', '')
         """
         if (self.low, self.high) == self.inputs.full_range:
-            return ""
+            return self.channel_words
         digits = ",.4g" if self.inputs.dtype == "float32" else ",.0f"
-        return f"stretched from {self.low:{digits}} to {self.high:{digits}}"
+        stretched = f"stretched from {self.low:{digits}} to {self.high:{digits}}"
+        return ", ".join(filter(None, (self.channel_words, stretched)))
 
     @property
     def hint(self) -> str:
@@ -86,6 +113,23 @@ class Stretch:
 PLAIN = Stretch(0, 255, Inputs())
 
 
+def showing(inputs: Inputs, channels: Sequence[str | int]) -> Inputs:
+    """The inputs of a recipe, of which sheets show these channels: one as grey, or three as red, green and blue.
+
+    Raises:
+        DataError: there are no such channels.
+    """
+    if inputs.channels is None:
+        raise DataError("the recipe does not say which channels there are: `inputs: {channels: {names: [...]}}`")
+    try:
+        numbers = channel_numbers([*channels], inputs.channel_names, inputs.channels)
+    except ChannelError as error:
+        raise DataError(f"channels to show: {error}{error.hint.text}") from None
+    if len(numbers) not in (1, _COLOURS):
+        raise DataError(f"one channel is shown as grey, or three as red, green and blue; got {len(numbers)}")
+    return replace(inputs, bands=replace(inputs.bands or Bands(inputs.channels), show=numbers))
+
+
 def stretch_of(images: Iterable[Any], inputs: Inputs, *, always: bool = False) -> Stretch:
     """The stretch of what is made of some images H×W×C: from 1 to 99 % of their valid values; none of 8 bits.
 
@@ -113,6 +157,6 @@ def _valid_values(image: NDArray[Any], whole: Stretch) -> NDArray[Any]:
     step = 1 + int((image.shape[0] * image.shape[1] / _PIXELS) ** 0.5)
     some = image[::step, ::step]
     missing = whole.missing(some, leaves=False)
-    shown = some[..., : 3 if image.shape[2] >= 3 else 1]
+    shown = some[..., whole.channels(image.shape[2])]
     values = shown.ravel() if missing is None else shown[~missing].ravel()
     return values[np.isfinite(values)]

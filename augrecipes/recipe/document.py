@@ -14,10 +14,11 @@ from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
 from augrecipes.recipe.grammar import RESERVED, STACK, NamedView
-from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_output, build_scales, build_tta
+from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_scales, build_tta
 from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
+from augrecipes.recipe.outputs import build_output
 from augrecipes.recipe.problems import Problems, near, noted
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.targets import build_targets
@@ -57,13 +58,13 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     context.max_bytes = values.setdefault("max_bytes", MOST_BYTES)
     context.scales = build_scales(context, top)
     _run_plugins(context, top.entries.get("plugins"), values.get("plugins", ()))
+    context.inputs = inputs = _with_stack(context, top, build_inputs(context, top.entries.get("inputs")))
     first = "shared" if context.facts.views else "steps"
     steps = _section(context, top, first) or ()
     views = build_views(context, top)
     derived = "eval" in top.entries and plain(top.entries["eval"]) == DERIVED
     evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
     output, by_target = build_output(context, top.entries.get("output"))
-    inputs = _with_stack(context, top, build_inputs(context, top.entries.get("inputs")))
     recipe = Recipe(
         _name(context, top),
         inputs=replace(inputs, targets=Arguments(build_targets(context, top, inputs))),

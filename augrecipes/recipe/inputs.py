@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
@@ -81,11 +81,44 @@ class MaskLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class Bands:
+    """The channels that images arrive with, and those of them that steps see.
+
+    Attributes:
+        count: of all.
+        names: of all, in order; empty: they have numbers alone.
+        take: numbers of those that steps see, in their order; empty: all, as they are.
+        show: of those that steps see, numbers of one that is shown as grey, or of three as colours; empty: nobody says.
+    """
+
+    count: int
+    names: tuple[str, ...] = ()
+    take: tuple[int, ...] = ()
+    show: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def seen(self) -> Bands:
+        """Those that steps see, of images of which they have been taken.
+
+        >>> Bands(4, ("r", "g", "b", "nir"), (3, 0)).seen.names
+        ('nir', 'r')
+        """
+        names = tuple(self.names[number] for number in self.take) if self.names else ()
+        return Bands(len(self.take), names, show=self.show) if self.take else self
+
+    def written(self) -> dict[str, Any]:
+        """The keys of a recipe that say it."""
+        take: tuple[Any, ...] = self.seen.names or self.take
+        said = {"names": list(self.names)} if self.names else {"count": self.count}
+        return said | ({"take": list(take)} if self.take else {})
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """What arrives at the first step.
 
     Attributes:
-        channels: of the image; None: whatever is given (Datasets decode to 3).
+        channels: of the image, as steps see it; None: whatever is given (Datasets decode to 3).
         dtype: of the image, which `depth` says; None: whatever is given. Files are uint8.
         range: the values that are full black and full white of a deep image; None: the whole range of its dtype.
         nodata: what all channels of a pixel hold of which nothing is known; `nan`; None: every pixel counts.
@@ -96,6 +129,7 @@ class Inputs:
         keypoints: None: a sample may not have keypoints.
         mask_labels: what the stored values of masks stand for; None: they are labels.
         targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
+        bands: what the channels of images are called, and which of them steps see; None: nothing is said.
     """
 
     channels: int | None = None
@@ -109,6 +143,27 @@ class Inputs:
     keypoints: Keypoints | None = None
     mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
     targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
+    bands: Bands | None = field(default=None, metadata=UNSAID)
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """Of the image, as steps see it; empty where channels have numbers alone."""
+        return self.bands.seen.names if self.bands else ()
+
+    @property
+    def stored_channels(self) -> int | None:
+        """Of images as they arrive; None: whatever is given."""
+        return self.bands.count if self.bands else self.channels
+
+    @property
+    def takes_channels(self) -> bool:
+        """Whether steps see other channels than images arrive with, or in another order."""
+        return self.bands is not None and bool(self.bands.take)
+
+    @property
+    def behind_take(self) -> Inputs:
+        """Of images of which the channels that steps see have been taken."""
+        return replace(self, bands=self.bands and self.bands.seen)
 
     @property
     def is_deep(self) -> bool:

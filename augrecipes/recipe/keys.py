@@ -1,27 +1,23 @@
-"""One recipe while it is built, and its keys `inputs:`, `output:`, `scales:` and `bag:`, checked by the grammar.
-
-`normalize` speaks of the channels that leave. Lists are in the output's order: with `color: bgr` the first number is
-blue's. `imagenet` names the statistics of red, green and blue, whatever their order, so with `color: bgr` they are
-reversed; with `y` and `gray`, one channel, they mean nothing and are an error.
-"""
+"""One recipe while it is built, and its keys `inputs:`, `scales:`, `bag:` and `tta:`, checked by the grammar."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import ceil, gcd
 from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, OUTPUT, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
+from augrecipes.recipe.bands import ChannelError, read_bands
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
-from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Normalize, Output, Position, Step
+from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
-from augrecipes.recipe.problems import Problems, near
+from augrecipes.recipe.problems import Problems
 from augrecipes.recipe.variants import Resolved
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
@@ -38,6 +34,7 @@ class Context:
         kind: of the recipe.
         scales: relative grid by target (kind pair).
         max_bytes: of the largest image that a step may make; None: of any.
+        inputs: of the recipe, once they are known.
         ids: where each id was given first.
         steps: how many there are so far, groups and what is in them.
         translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
@@ -48,6 +45,7 @@ class Context:
     kind: Kind = "image"
     scales: dict[str, int] = field(default_factory=dict)
     max_bytes: int | None = None
+    inputs: Inputs = field(default_factory=Inputs)
     ids: dict[str, Place] = field(default_factory=dict)
     steps: int = 0
     translated: bool = False
@@ -152,21 +150,36 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
             context.problems.add(
                 "E402", node.at[key], f"`image:` says {image[key]}; leave one of them out", f"inputs.{key}"
             )
+    _name_channels(context, node, image)
     _deepen(context, node, image)
     least = [image["min_size"]] if "min_size" in image else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
     for target, unit in units.items():
         own = dict(values.get(target, {}))
+        _name_channels(context, node, own)
         _deepen(context, node, own)
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
-        for key in ("channels", "dtype", "range", "nodata"):
+        for key in ("channels", "bands", "dtype", "range", "nodata"):
             if own.get(key, image.get(key)) != image.setdefault(key, own.get(key)):
                 message = f"all targets have the same {key}, and others have {image[key]}"
                 context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")
     if least:
         image["min_size"] = tuple(int(max(sizes)) for sizes in zip(*least, strict=True))
     return image
+
+
+def _name_channels(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
+    """Say how many channels steps see, where names and what is taken say it."""
+    said = image.get("channels", {})
+    try:
+        if isinstance(said, dict) and "channels" in image:
+            image["bands"], said = (bands := read_bands(said)), bands.seen.count
+        image |= {"channels": int(said)} if "channels" in image else {}
+    except ChannelError as error:
+        del image["channels"]
+        key = f"inputs.channels.{error.key}".rstrip(".")
+        context.problems.add("E402", _place_of(node, "channels"), str(error), key, error.hint)
 
 
 def _deepen(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
@@ -194,86 +207,6 @@ def _place_of(node: MappingNode, key: str) -> Place:
     """Where a key stands, in a mapping or in one inside it."""
     inner = (each for each in node.entries.values() if isinstance(each, MappingNode) and key in each.at)
     return node.at.get(key) or next(inner, node).at[key]
-
-
-WHOLE = ("uint8", "uint16")  # dtypes of outputs that are levels
-# Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
-_IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-
-
-def imagenet(color: str) -> Normalize:
-    """What `normalize: imagenet` stands for, in the order in which channels leave.
-
-    >>> imagenet("bgr").mean
-    (0.406, 0.456, 0.485)
-    """
-    return Normalize(_IMAGENET.mean[::-1], _IMAGENET.std[::-1]) if color == "bgr" else _IMAGENET
-
-
-def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str, Output]]:
-    """The output of all targets, and of each target that is named (kind pair)."""
-    named: dict[str, MappingNode] = {}
-    for key, place, value in node.pairs() if isinstance(node, MappingNode) and context.facts.scales else ():
-        if key not in OUTPUT["properties"] and isinstance(value, MappingNode):
-            named[key] = value
-            if key not in context.scales:
-                context.problems.add("E314", place, f"unknown target {key!r}", "output", near(key, context.scales))
-    schema = {**OUTPUT, "properties": {**OUTPUT["properties"], **dict.fromkeys(named, OUTPUT)}}
-    values = context.fields(node, schema, "E401", "output")
-    if not values or not isinstance(node, MappingNode):
-        return Output(), {}
-    own = {key: value for key, value in values.items() if key not in named}
-    scaled, by_target = {"normalize", "range"}, {}
-    for target, inner in named.items():
-        # A target has what is said for all; of what contradicts, what is said of it.
-        theirs = values[target]
-        where = MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
-        unscaled = theirs.get("dtype") in WHOLE or not scaled.isdisjoint(theirs)
-        shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
-        by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
-    return _output(context, own, node, "output"), by_target
-
-
-def _output(context: Context, values: dict[str, Any], node: MappingNode, name: str) -> Output:
-    fields = dict(values)
-    if "range" in fields:
-        fields["range"] = tuple(map(float, fields["range"]))
-    normalize, fields["normalize"] = fields.get("normalize"), None
-    if normalize == "imagenet":
-        fields["normalize"] = imagenet(fields.get("color", "rgb"))
-    elif isinstance(normalize, dict):
-        numbers = (normalize[key] if isinstance(normalize[key], list) else [normalize[key]] for key in ("mean", "std"))
-        mean, std = (tuple(map(float, channels)) for channels in numbers)
-        fields["normalize"] = Normalize(mean, std)
-        if len(mean) != len(std) and 1 not in (len(mean), len(std)):
-            place = node.entries["normalize"].entries["std"].place  # type: ignore[union-attr]
-            message = f"mean has {len(mean)} numbers and std has {len(std)}"
-            context.problems.add("E401", place, message, f"{name}.normalize")
-    output = Output(**fields)
-    for key, message in _contradictions(output, values):
-        context.problems.add("E401", node.at[key], message, f"{name}.{key}")
-    return output
-
-
-def _contradictions(output: Output, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that contradict others, and how."""
-    normalize, whole = output.normalize, output.dtype in WHOLE
-    if output.dtype == "uint16" and output.where == "device":
-        yield "where", "uint16 leaves the host as it is; leave `where` out"
-    if normalize is None:
-        full = RANGES[output.dtype] if whole else 0
-        if whole and "range" in values and output.range != (0.0, full):
-            yield "range", f"{output.dtype} has the range [0, {full:.0f}]; use dtype: float32 for another"
-        return
-    if "range" in values:
-        yield "range", "normalize decides the range; leave one of them out"
-    if whole:
-        where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
-        yield "normalize", f"{output.dtype} cannot hold normalised values; use dtype: float32{where}"
-    count = max(len(normalize.mean), len(normalize.std))
-    if output.color in ("y", "gray") and count > 1:
-        message = f"color: {output.color} has one channel, normalize has {count}"
-        yield "normalize", f"{message}; give one mean and one std"
 
 
 def build_scales(context: Context, top: MappingNode) -> dict[str, int]:

@@ -24,6 +24,7 @@ from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
+from augrecipes.recipe.step_channels import limited, step_channels
 from augrecipes.recipe.step_files import reference_files
 
 RESERVED = ("p", *STEP_KEYS)
@@ -87,7 +88,7 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
             args = Arguments(_arguments(context, name, other, place))
             p = _reserved(context, name, MappingNode({"p": other.entries["p"]}, place)) if "p" in other.entries else {}
             _check_step(context, replace(step, args=args, **p), other, place, before)
-    return step
+    return limited(context, step, body.at.get("channels", place))
 
 
 def placed_step(
@@ -235,6 +236,8 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
         if key in ("target", "at"):
             names = _targets(context, node, label, one=key == "at")
             values |= {key: names[0] if key == "at" else names} if names else {}
+        elif key == "channels":
+            values[key] = step_channels(context, node, label)
         elif key == "id":
             check_id(context, node, label)
             values["id"] = str(plain(node))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from typing import Any
@@ -15,9 +15,9 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import TtaViews
 from augrecipes.recipe.inputs import DEPTHS
-from augrecipes.recipe.keys import imagenet
 from augrecipes.recipe.model import DERIVED, KEYS, Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
+from augrecipes.recipe.outputs import imagenet
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,10 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     steps:
       - HorizontalFlip: {p: 0.2}
     """
+    if names := recipe.inputs.channel_names:
+        views = tuple(replace(view, steps=_by_name(view.steps, names)) for view in recipe.views)
+        eval_ = None if recipe.eval is None else _by_name(recipe.eval, names)
+        recipe = replace(recipe, steps=_by_name(recipe.steps, names), eval=eval_, views=views)
     comments, lines = remarks or {}, []
     for at, indent, text in _lines(recipe):
         remark = comments.get(at, Remark()) if at is not None else Remark()
@@ -104,7 +108,9 @@ def _eval(recipe: Recipe) -> Lines:
 
 
 def _outputs(recipe: Recipe) -> Lines:
-    output = {**_output(recipe.output), **{target: _output(own) for target, own in recipe.outputs.items()}}
+    names = recipe.inputs.channel_names
+    own = {target: _output(output, names) for target, output in recipe.outputs.items()}
+    output = {**_output(recipe.output, names), **own}
     yield ("output",), "", f"output: {flow(output)}" if output else ""
 
 
@@ -134,7 +140,8 @@ def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Line
 
 def body_of(step: Step) -> dict[str, Any]:
     """What is written of a step: its arguments, and the keys that any step may have."""
-    keys = {"target": list(step.target), "at": step.at, "share": step.share, "id": step.id, "p": step.p}
+    keys = {"channels": list(step.channels), "target": list(step.target)}
+    keys |= {"at": step.at, "share": step.share, "id": step.id, "p": step.p}
     body = {key: value for key, value in keys.items() if value or value == 0}
     return step.args.plain() | body | step.schedule.plain()
 
@@ -145,14 +152,32 @@ def _plain(step: Step) -> dict[str, Any]:
 
 
 def _as_written(step: Step) -> Step:
-    """The policy that a group was written as, if it is still that policy's; else the group."""
+    """The policy that a group was written as, if it is still that policy's; else the group. Its channels are those of
+    the steps in it that say no others."""
+    if step.channels and step.steps:
+        step = replace(step, steps=tuple(_without_channels(child, step.channels) for child in step.steps))
     if step.written is None:
         return step
     scheduled = step.written.schedule.plain()
     ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
     schedule = Arguments({**scheduled, **step.schedule.plain()})
-    written = replace(step.written, p=step.p, target=step.target, share=step.share, schedule=schedule)
+    said = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
+    written = replace(step.written, schedule=schedule, **said)
     return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
+
+
+def _without_channels(step: Step, channels: tuple[int, ...]) -> Step:
+    """A step that takes the channels of the group around it, where it has the same."""
+    steps = tuple(_without_channels(child, channels) for child in step.steps)
+    return replace(step, steps=steps, channels=() if step.channels == channels else step.channels)
+
+
+def _by_name(steps: tuple[Step, ...], names: Sequence[Any]) -> tuple[Step, ...]:
+    """Steps with the names of their channels instead of numbers."""
+    return tuple(
+        replace(step, channels=tuple(names[k] for k in step.channels), steps=_by_name(step.steps, names))
+        for step in steps
+    )
 
 
 def _step(step: Step, at: At, indent: str) -> Lines:
@@ -174,7 +199,11 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     changed = _changed(replace(inputs, targets=Arguments()))
-    image = {key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed}
+    if (bands := changed.pop("bands", None)) is not None:
+        changed["channels"] = bands.written()
+    image: dict[str, Any] = {
+        key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed
+    }
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
@@ -190,13 +219,13 @@ def _changed(value: Inputs | Boxes | Keypoints | Output) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
 
-def _output(output: Output) -> dict[str, Any]:
+def _output(output: Output, names: Sequence[str]) -> dict[str, Any]:
     changed = _changed(output)
     normalize = changed.pop("normalize", None)
     if "range" in changed:
         changed["range"] = [int(bound) for bound in changed.pop("range")]
     if normalize is not None:
-        changed["normalize"] = "imagenet" if normalize == imagenet(output.color) else asdict(normalize)
+        changed["normalize"] = "imagenet" if not names and normalize == imagenet(output.color) else asdict(normalize)
     return changed
 
 

@@ -91,7 +91,7 @@ def open_data(
     Raises:
         DataError: there is nothing, or it is not as it should be.
     """
-    wanted = channels or recipe.inputs.channels
+    wanted = channels or recipe.inputs.stored_channels
     decode = decode_arguments(recipe.inputs, channels, exif=exif, max_pixels=max_pixels)
     if is_source(data):
         if masks is not None or split is not None:

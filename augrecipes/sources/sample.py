@@ -89,7 +89,7 @@ def decode_arguments(
         ValueError: `depth` or `frames` is none of those that there are.
     """
     chosen_policies(depth, frames)
-    wanted, is_deep = channels or inputs.channels, inputs.dtype in ("uint16", "float32")
+    wanted, is_deep = channels or inputs.stored_channels, inputs.dtype in ("uint16", "float32")
     frames = "channels" if wanted and frames is None and not os.environ.get(FRAMES) else frames
     decode = {"exif": exif, "channels": wanted or (None if is_deep else 3), "max_pixels": max_pixels}
     decode |= {"depth": depth, "frames": frames}

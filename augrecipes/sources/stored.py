@@ -272,8 +272,8 @@ def _offsets(count: int, end: int) -> Callable[[Any], bool]:
 def _check_inputs(store: Store, recipe: Recipe) -> None:
     about, inputs, mine = store.about, recipe.inputs, declared(recipe.inputs)
     decoded = about["decode"]["channels"]
-    if decoded is not None and inputs.channels not in (None, decoded):
-        raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.channels}")
+    if decoded is not None and inputs.stored_channels not in (None, decoded):
+        raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.stored_channels}")
     has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
     for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:

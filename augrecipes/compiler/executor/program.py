@@ -103,7 +103,7 @@ class Program(ProgramBuffer):
                 return everything
             if (numbers[ready, RESULT_SIZE] != numbers[ready[0], RESULT_SIZE]).any():
                 return None
-        elif free and exits is not None and not numbers[0, CHANGED] and self._sink.is_identity(images[0].dtype):
+        elif free and exits is not None and not numbers[0, CHANGED] and self._sink.is_identity(images[0].dtype):  # type: ignore[index]
             exits[0] = ExitReached(END, images[0])  # type: ignore[index, arg-type]  # an array alone is free
             return everything
         if not self.leaves(channels):

@@ -89,7 +89,8 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
         return Plan(steps)
     rules = () if recipe.inputs.is_deep else rules_for(recipe, optimize)
     nodes, fired = apply_rules(steps, flow_of(recipe, arrival), rules)
-    return Plan(nodes, fired, reads=optimize != "none" and arrival == "encoded" and _leaves_a_part(nodes))
+    reads = optimize != "none" and arrival == "encoded" and not recipe.inputs.takes_channels
+    return Plan(nodes, fired, reads=reads and _leaves_a_part(nodes))
 
 
 def _leaves_a_part(nodes: Steps) -> bool:

@@ -34,6 +34,7 @@ _STEPS = (
     "this step belongs to a compiled pipeline, which keys its draws; A.Compose([*pipeline]) has steps of its own, as "
     "the recipe has them, without the recipe's output"
 )
+_TAKES = "`take` of channels means nothing among others' steps: call this pipeline by itself"
 _BITS = 63
 
 
@@ -154,6 +155,8 @@ class AsCompose(Displayed, Compose):
         points = self.compiled.recipe.inputs.keypoints
         if points is not None and (points.of or points.flip_pairs):
             raise TypeError(_OBJECTS)
+        if self.compiled.recipe.inputs.takes_channels:
+            raise TypeError(_TAKES)
         if self.nested is None:
             self._nest()
 

@@ -80,7 +80,7 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range
         elif not is_unit:
-            cls = type(step)
+            cls: Any = type(step)
             change_class(step, type(cls)(cls.__name__, (InUnitRange, cls), {"__module__": cls.__module__}))
             step.own_range, step.image_names = inputs.full_range, names
         if inputs.nodata is not None and moves and "mask" in functions_of(step):

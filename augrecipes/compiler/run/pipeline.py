@@ -31,6 +31,7 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
 from augrecipes.ops import groups, registry
 from augrecipes.ops.fills import mask_fills
+from augrecipes.ops.on_channels import OnChannels
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import END_OF_KEYS, key_part
 
@@ -78,6 +79,8 @@ class Pipeline(AsCompose):
             deep_steps.attach((made for made, _, _ in sites), frozenset({*self.targets, "mask", deep_images.VALID}))
         if compiled.recipe.inputs.is_deep:
             deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
+        for made in (made for made, _, _ in sites if isinstance(made, OnChannels)):
+            made.image_names |= frozenset(self.image_names)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )

@@ -65,6 +65,7 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
                 functions[name] = partial(_as_the_image, step)
                 if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
                     own, label = copy(step), f"{site}@{name}"
+                    own.image_names = frozenset()  # of an image that has only the channels that it changes
                     own.random_generator, own.py_random = draws.add(label, shared=shared)
                     functions[name] = partial(_change_values_alone, own, sampler_of(own))
                     yield own, label, shared

@@ -29,6 +29,7 @@ from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
 from augrecipes.compiler.run.stacks import act_part_by_part
 from augrecipes.compiler.run.step_matrices import StepMatrices
+from augrecipes.compiler.run.take_channels import WHOLE_FILES, take_channels
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.flow import Arrival
@@ -107,11 +108,10 @@ class ImagePipeline(Pipeline):
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
         arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0], self.recipe.inputs)
-        if not self.recipe.targets and (others is None or self.usual_targets.issuperset(others[0])):
+        positions_left = positions
+        if not self._why_alone and (others is None or self.usual_targets.issuperset(others[0])):
             labelled = samples.with_labels(self.recipe.inputs.mask_labels)
             positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
-        else:
-            positions_left = positions
         if positions_left:
             at = {k: at for at, k in enumerate(positions)} if len(positions_left) < len(positions) else None
             for place, k in enumerate(positions_left):
@@ -127,7 +127,7 @@ class ImagePipeline(Pipeline):
 
     def run_one(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Make a sample that comes as this pipeline's own plan takes it: by the program with exits, or the steps."""
-        targets = self.labelled(targets)
+        targets = self.as_steps_see(targets)
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS or self.program_runner.is_idle(targets):
             return self.run_steps(key, targets, allocate)
         try:
@@ -202,11 +202,16 @@ class ImagePipeline(Pipeline):
         return _FURTHER if self.recipe.targets or self.recipe.inputs.stack else self.programs.images
 
     @property
-    def at_once(self) -> Program | str:
-        """What carries out batches of images without Python, or why nothing does."""
+    def _why_alone(self) -> str:
+        """Why no samples are made side by side, whatever lies on them; empty: some may be."""
         if self.outputs != ("image",):
             return "a sample is more than one image"
-        return self.coming("encoded" if self.reads else "uint8").native
+        return _FURTHER if self.recipe.targets else WHOLE_FILES if self.recipe.inputs.takes_channels else ""
+
+    @property
+    def at_once(self) -> Program | str:
+        """What carries out batches of images without Python, or why nothing does."""
+        return self._why_alone or self.coming("encoded" if self.reads else "uint8").native
 
     @property
     def natively(self) -> str:
@@ -224,13 +229,10 @@ class ImagePipeline(Pipeline):
 
         `files`: images come undecoded, where the pipeline takes them so.
         """
-        if self.outputs != ("image",):
-            return "a sample is more than one image"
-        if self.recipe.targets:
-            return _FURTHER
         programs = self.coming("encoded" if files and self.reads else "uint8").programs
-        if programs.why_not_together is not None or "mask" not in targets:
-            return programs.why_not_together
+        why = self._why_alone or programs.why_not_together
+        if why is not None or "mask" not in targets:
+            return why
         masks = programs.masks()
         return masks if isinstance(masks, str) else None
 
@@ -248,9 +250,9 @@ class ImagePipeline(Pipeline):
 
     # Targets.
 
-    def labelled(self, targets: dict[str, Any]) -> dict[str, Any]:
-        """A sample whose masks are labels, as its steps take them."""
-        return with_labels(targets, self.recipe.inputs.mask_labels)
+    def as_steps_see(self, targets: dict[str, Any]) -> dict[str, Any]:
+        """A sample whose masks are labels, and whose images have the channels that steps see."""
+        return take_channels(with_labels(targets, self.recipe.inputs.mask_labels), self.recipe.inputs, self.image_names)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
@@ -312,7 +314,7 @@ class ImagePipeline(Pipeline):
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
         mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return trace_steps(mine, (epoch, index, tile), self.labelled(targets))
+        return trace_steps(mine, (epoch, index, tile), self.as_steps_see(targets))
 
 
 PIPELINE = ImagePipeline

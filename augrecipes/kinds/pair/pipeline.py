@@ -23,6 +23,7 @@ from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
+from augrecipes.compiler.run.take_channels import take_channels
 from augrecipes.compiler.run.targets import DTYPES, arrival_of, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
@@ -205,7 +206,7 @@ class PairPipeline(Pipeline):
 
     def _images(self, targets: dict[str, Any]) -> tuple[SceneImages, dict[str, Any]]:
         """The whole cells of the targets that were given, and whatever else was given."""
-        rest = dict(targets)
+        rest = take_channels(dict(targets), self.recipe.inputs, self.targets)
         self._check_names(rest)
         images: dict[str, np.ndarray | EncodedWindow] = {}
         for name in self.targets:

@@ -55,7 +55,8 @@ class ViewsPipeline(ImagePipeline):
     def parts(self) -> dict[str, ImagePipeline]:
         """By name the pipeline of kind image that makes one view; {}: there is one image."""
         names = [view.name for view in self.recipe.views if view.name in self.outputs]
-        recipe = replace(self.recipe, inputs=replace(self.recipe.inputs, mask_labels=None))  # masks come as labels
+        inputs = replace(self.recipe.inputs.behind_take, mask_labels=None)  # masks come as labels
+        recipe = replace(self.recipe, inputs=inputs)
         return {name: built(self.compiled, recipe.view(name, shares=True)) for name in names}
 
     @cached_property
@@ -74,7 +75,7 @@ class ViewsPipeline(ImagePipeline):
         """All views of one image."""
         if not self.parts:
             return super().sample(epoch, index, tile, targets, allocate)
-        inputs = dict(self.labelled(targets))
+        inputs = dict(self.as_steps_see(targets))
         out = inputs.pop("out", None)
         out = {} if out is None else out
         if not isinstance(out, Mapping) or not out.keys() <= self.parts.keys():

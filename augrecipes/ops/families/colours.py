@@ -67,6 +67,7 @@ RECORDS = (
         averages=2,
         gain=amplify.to_gray,
         chroma="drops",
+        channels_after=lambda a: int(a.get("num_output_channels", 3)),
         limits={"num_output_channels": (1, 128)},
         mend="pixel_mends:NarrowGrey",
         native=encoder(EFFECTS.GRAYS),

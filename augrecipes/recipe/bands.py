@@ -1,0 +1,104 @@
+"""Channels by name: which of a file's steps see, which of those a step changes, and statistics of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from augrecipes.errors import NO_HINT, Hint
+from augrecipes.recipe.inputs import Bands
+from augrecipes.recipe.problems import near
+
+_RGB = {"r": 0, "red": 0, "g": 1, "green": 1, "b": 2, "blue": 2}
+_COLOURS = 3
+
+
+class ChannelError(ValueError):
+    """Channels that cannot be: a key of the mapping that says them, why, and what helps."""
+
+    def __init__(self, key: str, message: str, hint: Hint = NO_HINT) -> None:
+        super().__init__(message)
+        self.key, self.hint = key, hint
+
+
+def read_bands(said: Mapping[str, Any]) -> Bands:
+    """What a mapping under `channels:` says.
+
+    >>> read_bands({"names": ["r", "g", "b", "nir"], "take": ["nir", 0]}).take
+    (3, 0)
+    """
+    names = tuple(said.get("names", ()))
+    if bool(names) == ("count" in said):
+        raise ChannelError("", "needs `names: [r, g, b, nir]`, or `count: 4` of channels without names; one of both")
+    for name in names:
+        if not name or name.isdecimal():
+            raise ChannelError("names", f"the name of a channel is no number, got {name!r}")
+        if names.count(name) > 1:
+            raise ChannelError("names", f"channel {name!r} is named twice")
+    count = len(names) or int(said["count"])
+    return Bands(count, names, channel_numbers(said["take"], names, count, "take") if "take" in said else ())
+
+
+def channel_numbers(
+    said: Any, names: Sequence[str], count: int | None = None, key: str = "channels"
+) -> tuple[int, ...]:
+    """The numbers of channels that are said by name, or by number; of `count`, where that is known.
+
+    >>> channel_numbers(["b", 0], ("r", "g", "b"))
+    (2, 0)
+    """
+    numbers: list[int] = []
+    for channel in said if isinstance(said, list) else [said]:
+        if isinstance(channel, str) and channel not in names:
+            if not names:
+                cure = "say `inputs: {channels: {names: [...]}}`, or number them from 0"
+                raise ChannelError(key, f"channels have no names in this recipe, got {channel!r}: {cure}")
+            message = f"unknown channel {channel!r}; there are {', '.join(names)}"
+            raise ChannelError(key, message, near(channel, names))
+        number = names.index(channel) if isinstance(channel, str) else int(channel)
+        if count is not None and number >= count:
+            raise ChannelError(key, f"there are {count} channels, of numbers 0 to {count - 1}; got {number}")
+        if number in numbers:
+            raise ChannelError(key, f"channel {channel!r} is named twice")
+        numbers.append(number)
+    return tuple(numbers)
+
+
+def rgb_numbers(names: Sequence[str]) -> list[int] | None:
+    """Numbers of red, green and blue among channels of these names; None where one is missing.
+
+    >>> rgb_numbers(("nir", "blue", "green", "red")), rgb_numbers(("r", "g"))
+    ([3, 2, 1], None)
+    """
+    found = {_RGB[name.lower()]: number for number, name in enumerate(names) if name.lower() in _RGB}
+    return [found[colour] for colour in range(_COLOURS)] if len(found) == _COLOURS else None
+
+
+def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple[float, ...]:
+    """Means, or deviations, in the order in which channels leave; one number stands for all.
+
+    >>> by_channel("mean", {"b": 0.3, "r": 0.1, "g": 0.2}, ("r", "g", "b"), "bgr")
+    (0.3, 0.2, 0.1)
+    """
+    if isinstance(values, dict):
+        if not names:
+            cure = "say `inputs: {channels: {names: [...]}}`, or list the numbers"
+            raise ChannelError(key, f"channels have no names in this recipe: {cure}")
+        for name in values.keys() - {*names}:
+            raise ChannelError(key, f"unknown channel {name!r}; there are {', '.join(names)}", near(name, names))
+        if missing := [name for name in names if name not in values]:
+            raise ChannelError(key, f"says nothing of channel {', '.join(missing)}")
+        values = [values[name] for name in (names[::-1] if color == "bgr" else names)]
+    return tuple(map(float, values if isinstance(values, list) else [values]))
+
+
+def imagenet_order(names: Sequence[str]) -> list[int]:
+    """Of each channel, which of the statistics of red, green and blue are its own."""
+    if not names:
+        return [*range(_COLOURS)]
+    numbers = rgb_numbers(names)
+    if numbers is None or len(names) != _COLOURS:
+        cure = "write those of each: `normalize: {mean: {r: 0.485, ...}, std: {r: 0.229, ...}}`"
+        message = f"imagenet has the statistics of red, green and blue, and channels are {', '.join(names)}; {cure}"
+        raise ChannelError("normalize", message)
+    return [numbers.index(number) for number in range(_COLOURS)]
