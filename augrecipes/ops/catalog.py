@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 FILE = "recipe.schema.json"
 # Keys that every step has, whatever its class.
 _CLASSLESS = {"x-group", "x-policy"}  # marks of what no class stands behind
-EVERY_STEP = ("id", "target", "at", "share", "steps")
+EVERY_STEP = ("id", "target", "at", "share", "channels", "steps")
 
 
 @cache
