@@ -16,6 +16,7 @@ from augrecipes.recipe.inputs import Bands, Inputs
 NODATA = (58, 66, 88)  # RGB of pixels of no data: no grey, and darker than most that is shown
 _COLOURS = 3
 _PERCENTILES = (1, 99)
+_FEW = 8191  # of 65535: the most of 13 bits
 _PIXELS = 1 << 20  # of an image that percentiles are taken of
 
 
@@ -68,6 +69,19 @@ class Stretch:
             digits = ",.4g" if self.inputs.dtype == "float32" else ",.0f"
             words.append(f"stretched from {self.low:{digits}} to {self.high:{digits}}")
         return ", ".join(words)
+
+    @property
+    def hint(self) -> str:
+        """What helps where values take a small part of 16 bits, and steps that change values one as large as all.
+
+        >>> Stretch(947, 2550, Inputs(dtype="uint16")).hint.partition(":")[0]
+        'values reach 2,550 of 65,535'
+        """
+        top = (1 << int(self.high).bit_length()) - 1
+        if self.inputs.dtype != "uint16" or self.inputs.range or top > _FEW:
+            return ""
+        cure = f"where they cannot pass {top:,}, say `inputs: {{range: [0, {top}]}}`"
+        return f"values reach {self.high:,.0f} of 65,535: {cure}; brightness and contrast count in shares of the range"
 
     def levels(self, values: NDArray[np.float32], first: float, last: float) -> NDArray[np.float32]:
         """Values, of which `first` and `last` are the ends of the recipe's range, as the levels that are shown."""

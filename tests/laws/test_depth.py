@@ -190,14 +190,35 @@ def test_numbers_that_are_none_are_refused_unless_they_are_no_data() -> None:
             assert not made[:, 4:].any()
 
 
-@pytest.mark.parametrize("given", [np.uint8, np.float32, np.int32, ">u2"])
+@pytest.mark.parametrize("given", [np.uint8, np.float32, np.int32, np.float64])
 def test_other_dtypes_than_the_declared_are_refused(given: Any) -> None:
     pipeline = ar.load("version: 1\nrecipe: t\ninputs: {depth: 16}\nsteps: []\neval: []\n").compile()
-    with pytest.raises(ar.DataError, match="image"):
-        pipeline.at(0)(image=np.zeros((4, 5, 3), given))
+    with pytest.raises(ar.DataError, match=r"image.* uint16"):
+        pipeline.at(0)(image=np.full((4, 5, 3), 200, given))
     plain = ar.load("version: 1\nrecipe: t\nsteps: []\neval: []\n").compile()
     with pytest.raises(ar.DataError, match=r"inputs: \{depth: 16\}"):
         plain.at(0)(image=np.zeros((4, 5, 3), np.uint16))
+
+
+def test_any_order_of_bytes_and_of_memory_is_taken() -> None:
+    pipeline = ar.load("version: 1\nrecipe: t\ninputs: {depth: 16}\nsteps: [Transpose]\neval: []\n").compile()
+    image, mask = smooth(1, 3), mask_of(1).astype(np.uint16)
+    want = pipeline.at(0)(image=image, mask=mask)
+    for same in (image.astype(">u2"), np.asfortranarray(image), np.repeat(image, 2, axis=1)[:, ::2]):
+        same.setflags(write=False)
+        assert_same(pipeline.at(0)(image=same, mask=mask.astype(">u2")), want)
+
+
+def test_recipes_that_differ_in_what_no_data_is_have_digests_of_their_own() -> None:
+    heads = ("", ", nodata: 0", ", nodata: 1", ", range: [0, 4095]", ", range: [0, 4095], nodata: 0")
+    text = "version: 1\nrecipe: t\ninputs: {{depth: 16{}}}\nsteps: []\neval: []\n"
+    assert len({ar.load(text.format(head)).digest for head in heads}) == len(heads)
+
+
+@pytest.mark.parametrize("depth", ["12", "float64", "'16'", "true"])
+def test_all_depths_that_there_are_stand_in_the_error_of_another(depth: str) -> None:
+    with pytest.raises(ar.RecipeError, match=r"E402 inputs\.depth: must be one of 8, 16 or float32, got"):
+        ar.load(f"version: 1\nrecipe: t\ninputs: {{depth: {depth}}}\nsteps: []\neval: []\n")
 
 
 def _step(name: str, dtype: str) -> Any:
