@@ -2,6 +2,7 @@
 moves pixels moves them to the bit, and pixels of no data mean nothing to any step.
 """
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,29 @@ def test_no_data_is_out_of_statistics() -> None:
     ]
     np.testing.assert_allclose(made_of[0][:, 20:], made_of[1], atol=2e-5)
     assert not made_of[0][:, :20].any()
+
+
+_BORDERS = {
+    name: {"border_mode": "constant", **args, "p": 1}
+    for name, args in {
+        "Affine": {"rotate": [20, 20], "scale": [0.8, 0.8]}, "Rotate": {"limit": [20, 20]}, "Perspective": {},
+        "ElasticTransform": {"alpha": 300, "sigma": 10}, "OpticalDistortion": {"distort_limit": [0.3, 0.3]},
+        "ShiftScaleRotate": {"shift_limit": [0.1, 0.1]}, "PadIfNeeded": {"min_height": 90, "min_width": 90},
+    }.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _BORDERS)
+@pytest.mark.parametrize("said", ["depth: 16, nodata: 0", "nodata: 0"])
+def test_edges_of_data_are_not_mixed_with_what_fills_the_rest(name: str, said: str) -> None:
+    head = f"version: 1\nrecipe: t\ninputs: {{{said}}}\noutput: {{dtype: uint16, layout: hwc}}"
+    text = f"{head}\nsteps: {json.dumps([{name: _BORDERS[name]}])}\neval: []\n"
+    targets = "{after: {like: image}, other: {like: image, interpolation: cubic}}"
+    image = np.full((68, 76, 3), 150 if said == "nodata: 0" else 30000, np.uint16 if "16" in said else np.uint8)
+    image[20:30, 20:30] = 0
+    done = ar.load(f"{text}targets: {targets}\n").compile().at(0)(image=image, after=image, other=image)
+    for part in (*done.values(), ar.load(text).compile().at(0)(image=image)["image"]):
+        assert len(np.unique(part)) == 2, np.unique(part)
 
 
 def test_numbers_that_are_none_are_refused_unless_they_are_no_data() -> None:
