@@ -229,7 +229,7 @@ def _checked(
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in TRANSPOSES else (header.height, header.width)
     shape = height, width, 1 if mask else channels or header.channels
-    return Encoded(name, data, header, channels, turn, shape, mask, np.dtype(dtype))
+    return Encoded(name, data, header, channels, turn, shape, mask, np.dtype("uint8" if mask else dtype))
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:

@@ -120,16 +120,17 @@ def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
 
 def with_first(data: bytes, at: int) -> bytes:
     """The TIFF with the image that is described at byte `at` as its first."""
-    if b"+" in data[2:4]:
-        return data[:8] + struct.pack(byte_order(data) + "Q", at) + data[16:]
-    return data[:4] + struct.pack(byte_order(data) + "I", at) + data[8:]
+    code, size = ("Q", 8) if b"+" in data[2:4] else ("I", 4)
+    return data[:size] + struct.pack(byte_order(data) + code, at) + data[2 * size :]
 
 
-def bands(tags: Tags) -> int:
-    """The samples of a pixel, where they are more than grey or colours and what the file says is alpha; else 0."""
+def bands_and_alpha(tags: Tags) -> tuple[int, bool]:
+    """The samples of a pixel, where they are more than grey or colours and what the file says is alpha, or 0; and
+    whether the last sample of grey or colours is alpha."""
     count, colorants = tags.first(SAMPLES, 1), _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1)
     extra = tags.get(_EXTRA, (2,))  # four without a word are RGBA, as in other readers
-    return count if count > colorants + (extra[0] in _ALPHA) else 0
+    bands = count if count > colorants + (extra[0] in _ALPHA) else 0
+    return bands, not bands and count > colorants
 
 
 def bounds(tags: Tags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -150,11 +151,6 @@ def kind(tags: Tags) -> Any:
     return _KINDS.get(tags.first(_FORMAT, 1), "u")
 
 
-def has_alpha(tags: Tags) -> bool:
-    """Whether the last sample of grey or colours is alpha."""
-    return bool(not bands(tags) and tags.first(SAMPLES, 1) > _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1))
-
-
 def blocks(tags: Tags, order: str) -> Blocks | None:
     """Where and how the samples lie, of bands and of what has not 8 bits; None where Pillow is to read them.
 
@@ -165,8 +161,9 @@ def blocks(tags: Tags, order: str) -> Blocks | None:
     packing, photometric = tags.first(_COMPRESSION, 1), tags.first(_PHOTOMETRIC, 1)
     if len(bits) > 1 or len(forms) > 1 or dtype is None or packing not in _BYTES:
         return None
-    if not bands(tags):
-        associated = has_alpha(tags) and _ASSOCIATED in tags.get(_EXTRA, ())
+    bands, alpha = bands_and_alpha(tags)
+    if not bands:
+        associated = alpha and _ASSOCIATED in tags.get(_EXTRA, ())
         if dtype == "u1" or photometric in _OTHER_COLOURS or count < _COLORANTS.get(photometric, 1) or associated:
             return None
     (rows,), (columns,), tiles = tags[HEIGHT], tags[WIDTH], _TILE_WIDTH in tags

@@ -32,7 +32,7 @@ def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
         most=2**bits - 1 if 8 < bits < 16 else 65535,
     )  # fmt: skip
     if (blocks := tiff.blocks(tags, tiff.byte_order(data))) is not None:
-        bands, alpha = tiff.bands(tags), tiff.has_alpha(tags)
+        bands, alpha = tiff.bands_and_alpha(tags)
         color: Color = "other" if bands else "grey" if blocks.size[2] - alpha == 1 else "rgb"
         return about(color=color, alpha=alpha, bands=bands, layout=pillow.SampleForm(least, blocks=blocks))
     with pillow.opened(data if at is None else tiff.with_first(data, at), "tiff") as image:

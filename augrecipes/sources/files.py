@@ -7,7 +7,6 @@ taken as sRGB.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, open_encoded
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, encoded, open_encoded
 from augrecipes.images.losses import Depth, Frames, SampleType
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
-from augrecipes.sources.stacks import mask_arguments, read_stacks
+from augrecipes.sources.stacks import read_stacks
 
 __all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
 
@@ -108,25 +107,25 @@ def read_mask(
     ...     read_mask(file).tolist()
     [[0, 7, 9]]
     """
-    how: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
-    return decode_mask(bytes_of(path, max_bytes), name=os.fsdecode(path), **how)
+    how: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels, "max_bytes": max_bytes, "frames": frames}
+    return open_encoded(path, mask=True, **how).labels()
 
 
 def open_mask(path: PathLike, **how: Any) -> NDArray[Any] | Encoded:
     """A mask of which windows can be read without the rest, as far as its format has such; else as `read_mask`."""
-    mask = open_encoded(path, channels=None, mask=True, **how)
+    mask = open_encoded(path, mask=True, **how)
     header = mask.header
     in_parts = FORMATS[header.format].by_parts and header.bits == 8 and not header.alpha and header.color != "rgb"
     return mask if in_parts else mask.labels()
 
 
-def decode_mask(data: bytes, *, floats: bool = False, **how: Any) -> NDArray[Any]:
-    """Decodes the bytes of a mask, or with `floats` of numbers of any type; everything else as `read_mask`.
+def decode_mask(data: bytes, **how: Any) -> NDArray[Any]:
+    """Decodes the bytes of a mask; everything else as `read_mask`.
 
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
     dtype('uint16')
     """
-    return encoded(data, channels=None, mask=True, **how).labels(floats=floats)
+    return encoded(data, mask=True, **how).labels()
 
 
 def read_files(
@@ -174,12 +173,12 @@ def read_files(
             targets["mask"] = table.outlines.draw(unit, *targets[name].shape[:2])
         except DataError as error:
             raise error.with_path(path) from None
-    of_masks = mask_arguments(how)
     if table.instances is not None:
-        targets["masks"] = read_instances(table.instances[unit], path, targets[name].shape[:2], **of_masks)
+        targets["masks"] = read_instances(table.instances[unit], path, targets[name].shape[:2], **how)
     if table.masks is not None:
         mask_path = table.masks[unit]
-        mask = targets["mask"] = (open_mask if undecoded else read_mask)(mask_path, **of_masks)
+        mask = open_mask(mask_path, **how) if undecoded else open_encoded(mask_path, mask=True, **how).labels()
+        targets["mask"] = mask
         check_size(mask_path, mask.shape, path, targets[name].shape)
     targets |= table.points(unit, inputs)
     if table.keypoints is None:
@@ -191,7 +190,7 @@ def read_instances(paths: Sequence[str], image: str, size: tuple[int, ...], **ho
     """The masks of an image's objects, N×H×W in the order of their files; DataError where one is of another size."""
     masks = [np.zeros((0, *size), np.uint8)]
     for path in paths:
-        mask = read_mask(path, **how)
+        mask = open_encoded(path, mask=True, **how).labels()
         check_size(path, mask.shape, image, size)
         masks.append(mask[None])
     return np.concatenate(masks)

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded, bytes_of, encoded, open_encoded
+from augrecipes.images.encoded import Encoded, encoded, open_encoded
 from augrecipes.images.format import ImageHeader, UnreadableError, stage
 from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, warn_once, wrong_channels, wrong_depth
 from augrecipes.images.pixels import as_mask, with_channels
-from augrecipes.images.reading import MAX_BYTES
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.files import decode_mask
-from augrecipes.sources.stacks import mask_arguments, stack_of
+from augrecipes.sources.stacks import stack_of
 
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)
@@ -56,7 +54,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     (2, 3, 3)
     """
     if (file := file_of(value)) is not None:
-        image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
+        image = _opened(file, **decode)
         return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
     dtype, has_range = decode.get("dtype", "uint8"), bool(decode.get("has_range"))
@@ -124,8 +122,7 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     array([[  0,   7, 300]], dtype=uint16)
     """
     if (file := file_of(value)) is not None:
-        data, name = (file, "") if isinstance(file, bytes) else (bytes_of(file, MAX_BYTES), file)
-        return decode_mask(data, name=name, floats=floats, **mask_arguments(decode))
+        return _opened(file, mask=True, **decode).labels(floats=floats)
     _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
@@ -140,6 +137,10 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
         return as_mask(_narrowed(array), 1)
     except UnreadableError as error:
         raise DataError(str(error)) from None
+
+
+def _opened(file: bytes | str, **how: Any) -> Encoded:
+    return encoded(file, name="", **how) if isinstance(file, bytes) else open_encoded(file, **how)
 
 
 def is_image(value: Any) -> bool:

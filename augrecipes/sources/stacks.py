@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,11 +101,6 @@ def stack_of(read: Callable[..., Any], value: Any, **how: Any) -> NDArray[Any]:
     return np.stack(frames)
 
 
-def mask_arguments(decode: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `read_mask`, of arguments of `read_image`."""
-    return {key: decode[key] for key in ("exif", "max_pixels", "frames") if key in decode}
-
-
 def read_stacks(table: Any, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
     """What a pipeline takes of a stack: its frames, a mask for each or one for all, boxes and keypoints.
 
@@ -113,7 +108,7 @@ def read_stacks(table: Any, unit: int, inputs: Any, **how: Any) -> dict[str, Any
     """
     targets: dict[str, Any] = {STACK: read_stack(table.path(unit), **how)}
     if table.masks is not None:
-        opened = open_stack(path := table.masks[unit], channels=None, mask=True, **mask_arguments(how))
+        opened = open_stack(path := table.masks[unit], mask=True, **how)
         masks = np.stack([mask.labels() for mask in opened])
         (count, *size), (frames, *frame_size, _) = masks.shape, targets[STACK].shape
         if size != frame_size or count not in (1, frames):
