@@ -201,8 +201,8 @@ class Columns(SpawnShared):
     def digest(self) -> str:
         """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
         parts: list[Any] = [] if [*self.files] == ["image"] else ["\n".join(self.files).encode()]
-        groups = self.instances
-        for names in (*self.files.values(), self.masks, *self.targets.values(), groups and groups.paths):
+        groups, paths = self.instances, None if self.instances is None else self.instances.paths
+        for names in (*self.files.values(), self.masks, *self.targets.values(), paths):
             parts += [] if names is None else [names.blob, names.offsets]
         parts.append(self.labels)
         for rows in (self.boxes, self.keypoints):
