@@ -226,15 +226,9 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def split_parts(
-    parts: Mapping[str, Any],
-    inputs: Inputs,
-    images: Sequence[str],
-    axes: Axes,
-    *,
-    undecoded: bool = False,
-    names: Any = None,
-    **decode: Any,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    parts: Mapping[str, Any], inputs: Inputs, images: Sequence[str], axes: Axes, *, undecoded: bool = False,
+    names: Any = None, **decode: Any,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """What a pipeline takes of a sample, and what travels beside it.
 
     Args:
