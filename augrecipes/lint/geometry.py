@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import cos, radians, sin
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.record import REMOVE, Finding, Findings, rule
 from augrecipes.lint.walk import acting, after, along, arriving, on_one_grid, sections
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
@@ -16,8 +16,6 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
-
-_REMOVE = (Fix("remove"),)
 
 
 @rule("L201", "resize-after-resized-crop")
@@ -227,9 +225,9 @@ def levels_in_floats(recipe: Recipe) -> Findings:
     for steps in sections(recipe):
         ends = (place for place, step in enumerate(steps) if op_record(step.name).changes_dtype and chance(step) > 0)
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
-        for step in (step for top in steps[:count] for step in top.walk() if not step.steps and chance(step) > 0):
-            if record_of(step).in_levels and not is_neutral(step):
-                yield Finding(f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=_REMOVE)
+        for step in (step for top in steps[:count] for step in top.walk()):
+            if _knows_levels(step):
+                yield Finding(f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=REMOVE)
 
 
 @rule("L305", "levels-at-depth", "error")
@@ -237,13 +235,15 @@ def levels_at_depth(recipe: Recipe) -> Findings:
     """Steps that know 256 levels, of images of 16 bits; and steps that end a depth that is declared."""
     for step in recipe.walk() if recipe.inputs.is_deep else ():
         if op_record(step.name).changes_dtype and chance(step) > 0:
-            yield Finding(
-                f"{step.name} ends the depth of images, which `output:` does; leave it out", step, fixes=_REMOVE
-            )
-    for step in recipe.walk() if recipe.inputs.dtype == "uint16" else ():
-        if not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step):
+            message = f"{step.name} ends the depth of images, which `output:` does; leave it out"
+            yield Finding(message, step, fixes=REMOVE)
+        elif recipe.inputs.dtype == "uint16" and _knows_levels(step):
             message = f"{step.name} works on 256 levels, and images have 16 bits"
-            yield Finding(message + _instead(step), step, fixes=_REMOVE)
+            yield Finding(message + _instead(step), step, fixes=REMOVE)
+
+
+def _knows_levels(step: Step) -> bool:
+    return not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step)
 
 
 def _instead(step: Step) -> str:
