@@ -45,18 +45,20 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
 
     Args:
         references: a folder of images, or a list of files and folders; what is in folders of theirs counts too.
-        amounts: how much of it, from and to.
         p: probability.
+
+    Subclasses set `amounts`, how much of it, from and to.
     """
+
+    amounts: tuple[float, float]
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
         """The argument that all have."""
 
         references: str | Sequence[str]
 
-    def __init__(self, references: str | Sequence[str], amounts: Any, p: float) -> None:
+    def __init__(self, references: str | Sequence[str], p: float) -> None:
         super().__init__(p=p)
-        self.amounts: tuple[float, float] = amounts  # a pair, once the schema has run
         self.references = [references] if isinstance(references, str) else list(references)
 
     @cached_property
@@ -101,8 +103,8 @@ class FDA(Referenced):
     def __init__(
         self, references: str | Sequence[str], beta_limit: tuple[float, float] | float = (0, 0.1), p: float = 0.5
     ) -> None:
-        super().__init__(references, beta_limit, p)
-        self.beta_limit = beta_limit
+        super().__init__(references, p)
+        self.beta_limit = self.amounts = beta_limit  # type: ignore[assignment]  # a pair, once the schema has run
 
     def apply(self, img: np.ndarray, reference: str, amount: float, **_: Any) -> np.ndarray:
         """The image with the low frequencies of the reference."""
@@ -133,8 +135,8 @@ class HistogramMatching(Referenced):
     def __init__(
         self, references: str | Sequence[str], blend_ratio: tuple[float, float] = (0.5, 1.0), p: float = 0.5
     ) -> None:
-        super().__init__(references, blend_ratio, p)
-        self.blend_ratio = blend_ratio
+        super().__init__(references, p)
+        self.blend_ratio = self.amounts = blend_ratio
 
     def apply(self, img: np.ndarray, reference: str, amount: float, **_: Any) -> np.ndarray:
         """The image, blended with the one whose histograms are the reference's."""

@@ -106,7 +106,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
 def _with_scene_keys(top: MappingNode, problems: Problems) -> MappingNode:
     """The recipe with those keys at its top that mean the same in `inputs:`."""
     inputs = top.entries.get("inputs")
-    if not isinstance(inputs, MappingNode):
+    if not isinstance(inputs, MappingNode) or "scales" in top.entries:  # there each key may be a target of the pair
         return top
     moved = {key: node for key, node in inputs.entries.items() if key in SCENE_KEYS}
     for key in moved.keys() & top.entries.keys():

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.bands import ChannelError, read_bands
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, SCENE_KEYS, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Position, Step
@@ -99,13 +99,12 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     counts in its own pixels. Pairs and bags have no mask, boxes or keypoints.
     """
     images = dict.fromkeys(("image", *context.scales), IMAGE)
-    schema = {**INPUTS, "properties": {**INPUTS["properties"], **images}, "additionalProperties": False}
+    others = {key: part for key, part in INPUTS["properties"].items() if key not in SCENE_KEYS}
+    schema = {**INPUTS, "properties": {**others, **images}, "additionalProperties": False}
     values = context.fields(node, schema, "E402", "inputs")
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
-    if "stack" in values and "stack" not in context.scales:
-        inputs["stack"] = values["stack"]
     if isinstance(mask := values.get("mask"), dict):
         inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
         values["mask"] = mask.get("presence", "optional")

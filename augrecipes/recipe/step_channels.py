@@ -31,9 +31,9 @@ def limited(context: Context, step: Step, place: Place) -> Step:
         return step
     named = _with_channels(replace(step, channels=()), step.channels)
     if not (any(leaf.channels for leaf in named.walk() if not leaf.is_group) or (step.is_group and not step.steps)):
-        none = "has no step that changes the values of these channels alone"
-        message = f"{step.name} {none if step.is_group else _why_all(step)}: {_CURE}"
-        context.problems.add("E309", place, message, f"{step.name}.channels")
+        none = "no step in it changes the values of these channels alone"
+        why = none if step.is_group else f"{step.name} {_why_all(step)}"
+        context.problems.add("E309", place, f"{why}: {_CURE}", f"{step.name}.channels")
     return named
 
 
