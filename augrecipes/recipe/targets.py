@@ -22,6 +22,11 @@ LikeName = Literal["image", "mask", "masks", "vectors", "normals"]
 _MOST = 64  # pixels along one of the other grid
 # Channels of those that have a fixed number of them; masks have no axis of channels.
 CHANNELS: dict[str, int] = {"mask": 1, "masks": 1, "vectors": 2, "normals": 3}
+# Names that samples, batches and the steps of albumentations have for something else.
+_TAKEN = frozenset({
+    "epoch", "keypoint_number",
+    "keypoint_object", "mask3d", "masks3d", "object", "padding", "params", "volume", "volumes",
+})  # fmt: skip
 _DTYPES = {"image": ("uint8", "float32"), "vectors": ("float32",), "normals": ("float32",)}
 
 
@@ -111,7 +116,8 @@ def build_targets(context: Context, node: Node | None, inputs: Inputs) -> dict[s
 def _wrong_name(name: str, taken: frozenset[str]) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         return f"a target's name is a Python name, got {name!r}"
-    return f"{name!r} means something else in a sample; choose another name" if name in TAKEN | taken else ""
+    is_taken = name in TAKEN | _TAKEN | taken or name.startswith("_")
+    return f"{name!r} means something else in a sample; choose another name" if is_taken else ""
 
 
 def _contradictions(target: Target, inputs: Inputs) -> Iterator[tuple[str, str]]:

@@ -29,6 +29,7 @@ from support.kinds import (
 import augrecipes as ar
 from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.data import packed
+from augrecipes.images.encoded import Encoded
 from augrecipes.kinds.bag.slides import SlideFiles
 from augrecipes.kinds.pair import shared
 from augrecipes.mixtures.batch import blend
@@ -400,6 +401,23 @@ def test_windows_are_aligned(form: str) -> None:
         assert len(same) == 1
         turned.add(str(same[0]))
     assert len(turned) == 4
+
+
+def test_files_are_decoded_as_far_as_the_first_window(
+    deep_roots: Callable[[Kind, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a pair of 16 bits no more is decoded than the crop that comes first."""
+    areas: list[tuple[int, int]] = []
+    decode = Encoded.view
+
+    def view(self: Any, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Any:
+        areas.append((y1 - y0, x1 - x0))
+        return decode(self, y0, x0, y1, x1, reduce)
+
+    monkeypatch.setattr(Encoded, "view", view)
+    ds = PAIR.open(deep_roots(PAIR, "uint16"), with_inputs(PAIR.recipe, "uint16"), seed=3, optimize="exact")
+    assert ds[0]["hr"].shape == (3, 24, 20)
+    assert sorted(areas) == [(12, 10), (24, 20)]
 
 
 # -- planted faults --------------------------------------------------------------------------------------------------

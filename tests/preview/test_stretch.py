@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.preview import sheet_of
 from augrecipes.preview.display import rgb_of_input, rgb_of_output
+from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.stretch import NODATA, PLAIN, stretch_of
 from augrecipes.recipe.model import Inputs, Normalize, Output
 
@@ -106,3 +108,11 @@ def test_images_of_8_bits_are_shown_as_they_are() -> None:
     flat = np.full((9, 8, 3), 7, np.uint16)
     assert stretch_of([flat], Inputs(dtype="uint16")).words == ""
     assert stretch_of([flat], Inputs(dtype="uint16", nodata=7)).words == ""
+
+
+def test_a_sheet_says_how_to_declare_a_range_that_values_fill() -> None:
+    data: Any = [{"image": deep(INPUTS["12 bits"], seed)} for seed in range(2)]
+    for inputs, expected in (({"depth": 16}, "range: [0, 2047]"), ({"depth": 16, "range": [0, 4095]}, "")):
+        recipe = ar.load({"version": 1, "recipe": "x", "inputs": inputs, "steps": ["HorizontalFlip"]})
+        footers = sheet_of(recipe, SheetRequest(data, 2, 2)).footers
+        assert (expected in footers[0]) if expected else not footers
