@@ -45,8 +45,8 @@ class DeviceStage(nn.Module):
         further = [name for name, target in recipe.targets.items() if target.is_image]
         views = [view.name for view in recipe.views]  # of which evaluation makes none, but an image
         names = tuple(recipe.scales) or ("images" if recipe.inputs.stack else "image", *further, *views)
-        self.optional = {name for name in further if recipe.targets[name].presence == "optional"}
-        self.optional |= {"image", *views} if views else set()
+        absent = {name for name in further if recipe.targets[name].presence == "optional"}
+        self.optional = absent | {"image", *views} if views else absent
         outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
         mine = [name for name in names if outputs[name].where == "device"]
         if not mine:
