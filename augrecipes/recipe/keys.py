@@ -5,9 +5,10 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
+from ctypes import c_float
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from math import ceil, gcd
+from math import ceil, gcd, inf
 from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
@@ -195,6 +196,8 @@ def _deepen(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
         elif not low < high or (dtype == "uint16" and not 0 <= low < high <= RANGES[dtype]):
             bounds = ", of depth 16 both in 0 to 65535" if dtype == "uint16" else ""
             wrong["range"] = f"its first number is below its second{bounds}"
+        elif not 0 < c_float(c_float(high).value - c_float(low).value).value < inf:
+            wrong["range"] = "float32, in which images are scaled, does not tell its ends apart, or has them not"
     nodata, most = image.get("nodata", 0), RANGES[dtype or "uint8"]
     if dtype != "float32" and (nodata == "nan" or not 0 <= nodata <= most or nodata != int(nodata)):
         wrong["nodata"] = f"no image of {dtype or 'uint8'} holds {nodata}; floats do, with `depth: float32`"
