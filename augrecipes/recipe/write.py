@@ -161,7 +161,7 @@ def _as_written(step: Step) -> Step:
     scheduled = step.written.schedule.plain()
     ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
     schedule = Arguments({**scheduled, **step.schedule.plain()})
-    said = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
+    said: dict[str, Any] = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
     written = replace(step.written, schedule=schedule, **said)
     return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
 
