@@ -92,8 +92,9 @@ def find_loss(
 
 def is_stack(header: ImageHeader, frames: Frames | None, channels: int | None) -> bool:
     """Whether the pages of a file are read as the channels of one image, if they are alike."""
-    wanted = chosen_policies(None, frames)["frames"] == "channels"
-    return wanted and _may_be_stack(header) and header.frames == channels
+    # Most files are none: policies, which take a look at the environment, come last.
+    fits = _may_be_stack(header) and header.frames == channels
+    return fits and chosen_policies(None, frames)["frames"] == "channels"
 
 
 def _may_be_stack(header: ImageHeader) -> bool:
