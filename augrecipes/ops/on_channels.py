@@ -62,6 +62,6 @@ def limit_to_channels(step: Any, numbers: tuple[int, ...]) -> None:
     """Let a transform change these channels alone. Only before it is put into a group."""
     from augrecipes.compat.albumentations import change_class
 
-    cls = type(step)
+    cls: Any = type(step)
     change_class(step, type(cls)(cls.__name__, (OnChannels, cls), {"__module__": cls.__module__}))
     step.channel_numbers = numbers
