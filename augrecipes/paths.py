@@ -71,17 +71,12 @@ def images_in(folder: str, paths: Sequence[str]) -> list[str]:
     """
     names = []
     for path in paths:
-        names += [path] if (Path(folder) / path).is_file() else _images_below(folder, path)
-    return names
-
-
-def _images_below(folder: str, path: str) -> list[str]:
-    with os.scandir(Path(folder) / path) as entries:
-        found = sorted((one.name, one.is_dir()) for one in entries if not SKIPPED.match(os.fsencode(one.name)))
-    names = []
-    for name, is_folder in found:
-        below = Path(path, name).as_posix()
-        names += _images_below(folder, below) if is_folder else [below] if is_image(name) else []
+        inside = [path]
+        if not (top := Path(folder, path)).is_file():
+            entries = (entry for entry in sorted(top.iterdir()) if not SKIPPED.match(os.fsencode(entry.name)))
+            names_below = [entry.name for entry in entries if is_image(entry.name) or entry.is_dir()]
+            inside = images_in(folder, [Path(path, name).as_posix() for name in names_below])
+        names += inside
     return names
 
 

@@ -16,6 +16,7 @@ _BYTES = {"dtype": "uint8", "layout": "hwc"}
 
 def main() -> None:
     render_depth()
+    render_channels()
     render_scene()
     render_frames()
 
@@ -64,6 +65,39 @@ def render_depth() -> None:
         ("the upper 8 bits, stretched", stretched(eight, *np.percentile(eight, (1, 99.8)))),
     ]
     write_cells(DOCS / "depth.jpg", "Cells of 16 bits", [source, draws])
+
+
+def fields(seed: int = 5) -> np.ndarray:
+    """Fields as a satellite sees them: blue, green, red and near infrared, in which what grows is bright."""
+    random = np.random.default_rng(seed)
+    bands = np.zeros((_SIZE, _SIZE, 4), np.float32)
+    bands[:] = (70, 80, 74, 90)
+    soil, crop = np.array([78, 96, 124, 105]), np.array([44, 84, 46, 215])
+    corners = [(x, y) for y in range(-20, _SIZE, 46) for x in range(-30 + y % 37, _SIZE, 58)]
+    for x, y in corners:
+        share = random.choice([0.05, 0.4, 0.75, 1.0])
+        box = cv2.boxPoints(((x + 26, y + 20), (54, 42), float(random.uniform(-6, 6)))).astype(np.int32)
+        cv2.fillPoly(bands, [box], (share * crop + (1 - share) * soil).tolist())
+    cv2.polylines(bands, [np.array([[0, 150], [60, 120], [120, 132], [_SIZE, 90]])], False, (66, 74, 40, 16), 9)
+    noise = cv2.GaussianBlur(random.normal(0, 26, bands.shape).astype(np.float32), (0, 0), 3)
+    return np.uint8((cv2.GaussianBlur(bands, (0, 0), 0.8) + noise + random.normal(0, 3, bands.shape)).clip(0, 255))
+
+
+def render_channels() -> None:
+    """Four bands as colours, and in false ones, and a recipe whose colour steps leave the fourth band alone."""
+    image = fields()
+    steps = [{"D4": {"p": 1}}, {"RandomResizedCrop": {"size": [_SIZE, _SIZE], "scale": [0.5, 0.9]}},
+             {"ColorJitter": {"channels": ["red", "green", "blue"], "brightness": 0.25, "contrast": 0.2,
+                              "saturation": 0.5, "hue": 0.08, "p": 1}}]  # fmt: skip
+    names = {"names": ["blue", "green", "red", "nir"], "take": ["red", "green", "blue", "nir"]}
+    made = recipe("fields", steps, inputs={"channels": names}).at(0)(image=image)["image"]
+    whole = image[..., [2, 1, 0, 3]]
+
+    def row(words: str, bands: np.ndarray) -> list[tuple[str, np.ndarray]]:
+        near = np.repeat(bands[..., 3:], 3, axis=2)
+        return [(f"red, green, blue{words}", bands[..., :3]), ("nir, red, green", bands[..., [3, 0, 1]]), ("nir", near)]
+
+    write_cells(DOCS / "channels.jpg", "Fields in four bands", [row("", whole), row(", drawn", made)])
 
 
 def town(seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -190,10 +190,11 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
         BenchError: albumentations has no plain form of the recipe, or of what the packed dataset holds.
     """
     recipe, _ = albumentations_only(yardstick or side.source)
-    if recipe.facts.scales:
+    if recipe.facts.scales or recipe.inputs.is_deep:
+        several = "steps that images of several sizes share"
+        what = several if recipe.facts.scales else "`inputs:` of 16 bits, a range or missing data"
         raise BenchError(
-            f"{recipe.name}: albumentations has no plain form of steps that images of several sizes share; compare the "
-            "settings of the optimiser instead"
+            f"{recipe.name}: albumentations has no plain form of {what}; compare the settings of the optimiser instead"
         )
     points = (recipe.inputs.boxes, recipe.inputs.keypoints)
     if setting.stored and any(annotation is not None and annotation.presence != "absent" for annotation in points):

@@ -186,11 +186,6 @@ def ragged_keys(recipe: Recipe) -> frozenset[str]:
     return recipe.inputs.row_keys | {"boxes", "keypoints"} if recipe.facts.annotated else frozenset()
 
 
-def mask_names(recipe: Recipe) -> tuple[str, ...]:
-    """Keys of a sample that hold labels of pixels, or numbers that are none of images."""
-    return ("mask", *(name for name, target in recipe.targets.items() if not target.is_image))
-
-
 def as_torch(
     out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = (), masks: Container[str] = ("mask",)
 ) -> dict[str, Any]:
@@ -214,6 +209,12 @@ def as_torch(
         else:
             sample[key] = value
     return sample
+
+
+def as_tensors(out: dict[str, Any], recipe: Recipe, views: Sequence[str] = ()) -> dict[str, Any]:
+    """What a recipe makes of a sample as `as_torch`; further targets that are no images are masks."""
+    masks = ("mask", *(name for name, target in recipe.targets.items() if not target.is_image))
+    return as_torch(out, ragged_keys(recipe), views, masks)
 
 
 def native_batch(

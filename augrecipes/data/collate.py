@@ -12,7 +12,7 @@ A recipe's `batch:` steps mix the batch then, of our loader or of torch's own Da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -75,9 +75,10 @@ class Collate:
                 raise CollateError(f"samples do not fit into one batch: {error}; give collate= a function") from error
         _check_keys(samples)
         batch: dict[str, Any] = {}
+        ragged = self.ragged_keys.difference(_STACKS if _STACKS[0] in samples[0] else ())  # masks of frames are as many
         for key in samples[0]:
             values = [sample[key] for sample in samples]
-            if key in self.ragged_keys:
+            if key in ragged:
                 batch[key] = values
             elif isinstance(values[0], torch.Tensor | np.ndarray):
                 tensors = [torch.as_tensor(v) for v in values]
@@ -199,8 +200,14 @@ def collate(of: Any, *, classes: int | None = None, seed: int | None = None, col
     if not isinstance(of, Recipe | str | Mapping):
         return cast("Collate", collate_for(collate, of, classes=classes, seed=seed))
     recipe = as_recipe(of)
-    plain = Collate(collate, ragged_keys=RAGGED_KEYS | recipe.inputs.row_keys)
+    plain = Collate(collate, ragged_keys=_ragged_keys([recipe]))
     return _mixing(plain, BatchMixer(recipe, seed or 0, classes) if recipe.batch else None)
+
+
+def _ragged_keys(recipes: Sequence[Recipe]) -> frozenset[str]:
+    """Keys that always become lists; of stacks `masks` are the frames', and no list."""
+    frames = {key for recipe in recipes if recipe.inputs.stack for key in _STACKS}
+    return RAGGED_KEYS.union(*map(ragged_keys, recipes)) - frames
 
 
 def collate_for(choice: Any, dataset: Any, *, classes: int | None = None, seed: int | None = None) -> AnyCollate:
@@ -210,7 +217,7 @@ def collate_for(choice: Any, dataset: Any, *, classes: int | None = None, seed: 
     elif choice in ("default", "list", "pad"):
         recipes = [leaf.recipe for leaf in leaves(dataset) if isinstance(getattr(leaf, "recipe", None), Recipe)]
         layouts = {_layout(recipe) for recipe in recipes} if len(recipes) == len(leaves(dataset)) else {"chw"}
-        keys = RAGGED_KEYS.union(*map(ragged_keys, recipes))
+        keys = _ragged_keys(recipes)
         function = Collate(choice, "hwc" if layouts == {"hwc"} else "chw", keys)
     else:
         raise ValueError(f"collate must be 'default', 'list', 'pad' or a function, got {choice!r}")

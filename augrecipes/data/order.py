@@ -257,9 +257,8 @@ def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
             raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
         labels = np.asarray(_labels_of(dataset))
         if labels.ndim > 1:
-            raise ValueError(
-                "weights='balanced' needs one label a sample, and these have several: give one number a sample"
-            )
+            what = "weights='balanced' needs one label a sample, and these have several"
+            raise ValueError(f"{what}: give one number a sample")
         _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
         given = 1.0 / counts[inverse]
     return check_weights(given, len(dataset))

@@ -83,7 +83,7 @@ class Samples(RecipeDataset):
 
         def table() -> SourceTable:
             rows = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
-            tell_of_absent(parsed, rows.annotations(parsed.inputs))
+            tell_of_absent(parsed, rows.targets_there(parsed.inputs))
             return rows
 
         super().__init__(table, parsed, **how)

@@ -11,15 +11,7 @@ import numpy as np
 import torch
 
 from augrecipes.compiler.run.batch import AllocateTarget
-from augrecipes.data.batching import (
-    Batch,
-    BatchRows,
-    allocate_in_batch,
-    as_torch,
-    mask_names,
-    native_batch,
-    ragged_keys,
-)
+from augrecipes.data.batching import Batch, BatchRows, allocate_in_batch, as_tensors, native_batch, ragged_keys
 from augrecipes.data.checks import as_index, position_of
 from augrecipes.data.epochs import SkipError, candidates, check_epoch, current, replace_logged
 from augrecipes.data.order import Indices
@@ -112,7 +104,7 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
             raise
         paths = ds.table.paths(row)
         raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
-    sample = as_torch(output, ragged_keys(ds.recipe), views, mask_names(ds.recipe))
+    sample = as_tensors(output, ds.recipe, views)
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 

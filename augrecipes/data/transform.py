@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.batching import as_torch, mask_names, ragged_keys
+from augrecipes.data.batching import as_tensors, ragged_keys
 from augrecipes.data.epochs import check_epoch
 from augrecipes.data.sample_keys import CallKeys
 from augrecipes.errors import DataError, RecipeError
@@ -158,15 +158,14 @@ class SampleTransform:
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
         if stray := sorted((ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
-        targets, extra = split_scene(
-            parts, inputs, pipeline.targets, self._axes, undecoded=pipeline.reads, **self._decode
-        )
+        how = {"undecoded": pipeline.reads, **self._decode}
+        targets, extra = split_scene(parts, inputs, pipeline.targets, self._axes, **how)
         epoch, index = key
         out = pipeline.at(index, epoch)(**targets)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()
         ragged = ragged_keys(pipeline.recipe)
         arrays = {name: np.asarray(v) if name in ragged else v for name, v in out.items()}
-        results = as_torch(arrays, ragged, views, mask_names(pipeline.recipe))
+        results = as_tensors(arrays, pipeline.recipe, views)
         results |= {name: value for name, value in extra.items() if name not in results}
         if views and "image" not in results:
             results["image"] = {name: value for name, value in results.items() if name not in parts}

@@ -45,8 +45,8 @@ class DeviceStage(nn.Module):
         further = [name for name, target in recipe.targets.items() if target.is_image]
         views = [view.name for view in recipe.views]  # of which evaluation makes none, but an image
         names = tuple(recipe.scales) or ("images" if recipe.inputs.stack else "image", *further, *views)
-        self.optional = {name for name in further if recipe.targets[name].presence == "optional"}
-        self.optional |= {"image", *views} if views else set()
+        absent = {name for name in further if recipe.targets[name].presence == "optional"}
+        self.optional = absent | {"image", *views} if views else absent
         outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
         mine = [name for name in names if outputs[name].where == "device"]
         if not mine:
@@ -69,15 +69,14 @@ class DeviceStage(nn.Module):
             if len(self.names) > 1 + len(self.optional):
                 raise DataError(f"give the batch as a dict: the device's targets are {', '.join(self.names)}")
             return self.stages[0](batch)
-        done = dict(batch)
-        if self.optional.issuperset(self.names) and self.optional.isdisjoint(done):
-            raise DataError(f"the batch has none of {', '.join(self.names)}; it has {', '.join(map(repr, batch))}")
+        done, missing = dict(batch), [name for name in self.names if name not in batch]
+        if len(missing) == len(self.names) or not self.optional.issuperset(missing):
+            which = " or ".join(map(repr, missing))
+            raise DataError(f"the batch has no {which}; it has {', '.join(map(repr, batch)) or 'nothing'}")
         for name, stage in zip(self.names, self.stages, strict=True):
-            if name in self.optional - done.keys():
-                continue
-            if name not in done:
-                raise DataError(f"the batch has no {name!r}; it has {', '.join(map(repr, batch)) or 'nothing'}")
-            done[name] = stage(done[name], done.get("padding" if name in ("image", "images") else f"padding_{name}"))
+            if name in done:
+                padding = done.get("padding" if name in ("image", "images") else f"padding_{name}")
+                done[name] = stage(done[name], padding)
         return done
 
 

@@ -97,7 +97,7 @@ def compared(
         refuse_stacks(recipe, "and diff draws single images: leave the data out, or draw each by `augrecipes preview`")
         pipeline = recipe.compile(mode, optimize, seed)
         reader, more = open_data(recipe, pipeline.targets, data, masks), ""
-        if recipe.inputs.dtype != "uint16" and "uint16" in (a.inputs.dtype, b.inputs.dtype):
+        if not recipe.inputs.deep_dtype and "uint16" in (a.inputs.dtype, b.inputs.dtype):
             reader.decode["depth"], more = "8bit", " · of 16 bits the upper 8 are read"
         runs.append(RecipeRun(name, recipe, pipeline, reader))
         lines.append(f"{name}: {recipe.name} · digest {recipe.digest[:8]} · optimize {pipeline.optimize}{more}")
@@ -123,30 +123,25 @@ def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
     Raises:
         DataError: it cannot be read, a step fails, or a recipe reads another file; the file is named.
     """
-    samples = [run.reader.sample(k) for run in runs]
-    path = samples[0].path
+    samples, outputs, stretches = [run.reader.sample(k) for run in runs], [], []
+    path, is_deep = samples[0].path, any(run.recipe.inputs.deep_dtype for run in runs)
     for sample, run in zip(samples, runs, strict=True):
         if sample.path != path:
             raise DataError(f"sample {k} of {run.name} is another file, {sample.path}: they do not read the same", path)
-    outputs = (sample.run(run.pipeline, epoch) for sample, run in zip(samples, runs, strict=True))
-    is_deep = any(run.recipe.inputs.dtype in ("uint16", "float32") for run in runs)
-    sources = (
-        (next(iter(sample.images.values())), run.recipe.inputs) for sample, run in zip(samples, runs, strict=True)
-    )
-    stretches = (stretch_of([image], inputs, always=is_deep) for image, inputs in sources)
+        outputs.append(sample.run(run.pipeline, epoch))
+        first = next(iter(sample.images.values()))
+        stretches.append(stretch_of([first], run.recipe.inputs, always=is_deep))
     return ComparedSample(samples[0], tuple(outputs), tuple(stretches))
 
 
 def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRow:
     """One target of one sample: the source, what each makes of it, and their difference."""
-    values = [out[name] for out in drawn.outputs]
-    results = zip(runs, drawn.outputs, drawn.stretches, strict=True)
-    sides = [(run.name, run.recipe, out, stretch) for run, out, stretch in results]
-    images = [
-        rgb_of_output(out[name], recipe.outputs.get(name, recipe.output), stretch) for _, recipe, out, stretch in sides
-    ]
-    notes = [*_targets_that_differ(drawn)]
-    return comparison_row(drawn.given, name, runs[0].pipeline.origins[name], sides, _difference(images, values), notes)
+    values, images, sides = [out[name] for out in drawn.outputs], [], []
+    for run, out, stretch in zip(runs, drawn.outputs, drawn.stretches, strict=True):
+        images.append(rgb_of_output(out[name], run.recipe.outputs.get(name, run.recipe.output), stretch))
+        sides.append((run.name, run.recipe, out, stretch))
+    difference, notes = _difference(images, values), [*_targets_that_differ(drawn)]
+    return comparison_row(drawn.given, name, runs[0].pipeline.origins[name], sides, difference, notes)
 
 
 def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> CellGroup:

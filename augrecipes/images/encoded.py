@@ -23,7 +23,7 @@ from augrecipes.images.format import (
     raise_if_memory,
     stage,
 )
-from augrecipes.images.losses import ALPHA, SampleType, check_whole, is_stack, narrow, warn_once
+from augrecipes.images.losses import ALPHA, SampleType, find_loss, is_stack, narrow, warn_once
 from augrecipes.images.pixels import FLIPS_COLUMNS, FLIPS_ROWS, TRANSPOSES, as_mask, as_pixels, owned
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.images.tiff_images import as_stack, page_headers
@@ -133,11 +133,11 @@ class Encoded:
         """What is to be said of the values of a raster of it; see `narrow`."""
         return narrow(raster) if self.dtype == _UINT8 and self.header.most == 65535 else ""
 
-    def labels(self) -> NDArray[Any]:
-        """The whole mask, as `augrecipes.sources.files.read_mask` gives it. Raises DataError."""
+    def labels(self, *, floats: bool = False) -> NDArray[Any]:
+        """The whole mask, as `augrecipes.sources.files.read_mask` gives it; or numbers, of any type. DataError."""
         with data_errors(self.name), stage("decode"):
             whole = Area(0, 0, self.header.height, self.header.width)
-            return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn)
+            return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn, floats=floats)
 
     def stored(self) -> NDArray[Any]:
         """All samples as they are stored, before any turn. Raises DataError."""
@@ -222,13 +222,14 @@ def _checked(
             raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
         if not mask and header.alpha and channels in (1, 3):
             warn_once("alpha", f"{name}: {ALPHA}")
-        check_whole(header, channels=channels, mask=mask, dtype=dtype, **how)
+        if loss := find_loss(header, channels=channels, mask=mask, dtype=dtype, **how):
+            raise UnreadableError(loss)
         if is_stack(header, how.get("frames"), channels) and not mask:
             header = as_stack(data, header)
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in TRANSPOSES else (header.height, header.width)
     shape = height, width, 1 if mask else channels or header.channels
-    return Encoded(name, data, header, channels, turn, shape, mask, np.dtype(dtype))
+    return Encoded(name, data, header, channels, turn, shape, mask, np.dtype("uint8" if mask else dtype))
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:

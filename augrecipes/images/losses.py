@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.images.format import ImageHeader, UnreadableError
+from augrecipes.images.format import ImageHeader
 
 Depth = Literal["error", "8bit"]
 Frames = Literal["error", "first", "channels"]
@@ -132,12 +132,6 @@ def wrong_depth(header: ImageHeader, depth: str = "error", dtype: SampleType = "
     said = "and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535"
     why = f"{bits}, {said}: leave `depth` out, or say what they mean, `range: [0, {high}]`"
     return why if header.bits <= 8 and not has_range else ""
-
-
-def check_whole(header: ImageHeader, **how: Any) -> None:
-    """Raise UnreadableError where something would be lost; arguments as `find_loss`."""
-    if reason := find_loss(header, **how):
-        raise UnreadableError(reason)
 
 
 # What is no error of an image and should be known all the same: said in the log, once, or counted by checks.

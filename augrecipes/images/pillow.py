@@ -203,11 +203,8 @@ def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -
     if header.format == "pnm" and header.bits > 8 and header.layout.at is not None:  # Pillow keeps 8, or scales them
         check_complete(data, header)
         shape = header.height, header.width, header.channels
-        return (
-            np.frombuffer(data, ">u2", math.prod(shape), header.layout.at)
-            .reshape(shape)[part.reduced]
-            .astype(np.uint16)
-        )
+        samples = np.frombuffer(data, ">u2", math.prod(shape), header.layout.at).reshape(shape)
+        return samples[part.reduced].astype(np.uint16)
     with _decoded(data, header) as image:
         return _pixels(image, header, channels)[part.reduced]
 

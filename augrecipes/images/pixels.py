@@ -87,8 +87,8 @@ def with_channels(image: NDArray[Any], channels: int) -> NDArray[Any]:
     return image[:, :, None] if image.ndim == 2 else image
 
 
-def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
-    """uint8, uint16 or int32 H×W, C-contiguous, writable, owning its memory.
+def as_mask(raster: NDArray[Any], orientation: int, *, floats: bool = False) -> NDArray[Any]:
+    """uint8, uint16 or int32 H×W, with `floats` also float32 and float64; C-contiguous, writable, owning its memory.
 
     Three channels are accepted where they are equal everywhere; alpha is dropped.
     """
@@ -100,7 +100,7 @@ def as_mask(raster: NDArray[Any], orientation: int) -> NDArray[Any]:
     name = raster.dtype.name
     if name in ("int8", "int16") or (name == "uint32" and int(raster.max(initial=0)) < 2**31):
         raster = raster.astype(np.int32)
-    elif name not in ("uint8", "uint16", "int32"):
+    elif name not in ("uint8", "uint16", "int32") and not (floats and name in ("float32", "float64")):
         raise UnreadableError(f"mask values of type {name}; uint8, uint16 and int32 are read")
     return owned(upright(raster, orientation))
 

@@ -74,7 +74,8 @@ class Blocks:
     fill: int
 
 
-def _order(data: bytes) -> str:
+def byte_order(data: bytes) -> str:
+    """That of a TIFF's numbers, as struct and numpy write it."""
     return "<" if data[:1] == b"I" else ">"
 
 
@@ -85,19 +86,19 @@ def directory(data: bytes, at: int | None = None) -> Tags:
 
 def _first(data: bytes) -> int:
     place, at = ("Q", 8) if b"+" in data[2:4] else ("I", 4)
-    return int(struct.unpack_from(_order(data) + place, data, at)[0])
+    return int(struct.unpack_from(byte_order(data) + place, data, at)[0])
 
 
 def _directory(data: bytes, at: int, used: Set[int] = _USED) -> tuple[Tags, int]:
     """The tags at a byte, of those that are of use, and where the next directory is."""
     count, entry, place = (
-        _order(data) + code for code in (("Q", "HHQ8s", "Q") if b"+" in data[2:4] else ("H", "HHI4s", "I"))
+        byte_order(data) + code for code in (("Q", "HHQ8s", "Q") if b"+" in data[2:4] else ("H", "HHI4s", "I"))
     )
     (number,), start = struct.unpack_from(count, data, at), at + struct.calcsize(count)
     end, tags = start + number * struct.calcsize(entry), Tags()
     for tag, kind, length, raw in struct.iter_unpack(entry, data[start:end]):
         if tag in used and kind in _NUMBERS:
-            numbers = f"{_order(data)}{length}{_NUMBERS[kind]}"
+            numbers = f"{byte_order(data)}{length}{_NUMBERS[kind]}"
             inline = struct.calcsize(numbers) <= len(raw)
             tags[tag] = struct.unpack_from(numbers, *((raw, 0) if inline else (data, *struct.unpack(place, raw))))
     return tags, struct.unpack_from(place, data, end)[0]
@@ -119,16 +120,17 @@ def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
 
 def with_first(data: bytes, at: int) -> bytes:
     """The TIFF with the image that is described at byte `at` as its first."""
-    if b"+" in data[2:4]:
-        return data[:8] + struct.pack(_order(data) + "Q", at) + data[16:]
-    return data[:4] + struct.pack(_order(data) + "I", at) + data[8:]
+    code, size = ("Q", 8) if b"+" in data[2:4] else ("I", 4)
+    return data[:size] + struct.pack(byte_order(data) + code, at) + data[2 * size :]
 
 
-def bands(tags: Tags) -> int:
-    """The samples of a pixel, where they are more than grey or colours and what the file says is alpha; else 0."""
+def bands_and_alpha(tags: Tags) -> tuple[int, bool]:
+    """The samples of a pixel, where they are more than grey or colours and what the file says is alpha, or 0; and
+    whether the last sample of grey or colours is alpha."""
     count, colorants = tags.first(SAMPLES, 1), _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1)
     extra = tags.get(_EXTRA, (2,))  # four without a word are RGBA, as in other readers
-    return count if count > colorants + (extra[0] in _ALPHA) else 0
+    bands = count if count > colorants + (extra[0] in _ALPHA) else 0
+    return bands, not bands and count > colorants
 
 
 def bounds(tags: Tags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -149,11 +151,6 @@ def kind(tags: Tags) -> Any:
     return _KINDS.get(tags.first(_FORMAT, 1), "u")
 
 
-def has_alpha(tags: Tags) -> bool:
-    """Whether the last sample of grey or colours is alpha."""
-    return bool(not bands(tags) and tags.first(SAMPLES, 1) > _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1))
-
-
 def blocks(tags: Tags, order: str) -> Blocks | None:
     """Where and how the samples lie, of bands and of what has not 8 bits; None where Pillow is to read them.
 
@@ -164,14 +161,14 @@ def blocks(tags: Tags, order: str) -> Blocks | None:
     packing, photometric = tags.first(_COMPRESSION, 1), tags.first(_PHOTOMETRIC, 1)
     if len(bits) > 1 or len(forms) > 1 or dtype is None or packing not in _BYTES:
         return None
-    if not bands(tags):
-        associated = has_alpha(tags) and _ASSOCIATED in tags.get(_EXTRA, ())
+    bands, alpha = bands_and_alpha(tags)
+    if not bands:
+        associated = alpha and _ASSOCIATED in tags.get(_EXTRA, ())
         if dtype == "u1" or photometric in _OTHER_COLOURS or count < _COLORANTS.get(photometric, 1) or associated:
             return None
     (rows,), (columns,), tiles = tags[HEIGHT], tags[WIDTH], _TILE_WIDTH in tags
-    block = (
-        (tags[_TILE_HEIGHT][0], tags[_TILE_WIDTH][0]) if tiles else (min(tags.first(_STRIP_ROWS, rows), rows), columns)
-    )
+    tall = tags[_TILE_HEIGHT][0] if tiles else min(tags.first(_STRIP_ROWS, rows), rows)
+    block = tall, tags[_TILE_WIDTH][0] if tiles else columns
     planes = count if tags.first(_PLANAR, 1) == 2 else 1
     starts, sizes = bounds(tags)
     number = -(-rows // block[0]) * -(-columns // block[1])  # of blocks of a plane
@@ -198,17 +195,17 @@ def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) ->
     (tall, wide), (down, across, _), dtype = blocks.block, places.shape, blocks.dtype
     samples = blocks.size[2] // len(blocks.places)
     width = wide * samples * dtype.itemsize  # bytes of a row of one
+    height = down * across * tall if blocks.tiles else rows  # of all, one below another
     if (places < 0).any() or places.sum(axis=2).max() > len(data):
         raise UnreadableError("truncated: its TIFF data ends before the image does")
     if blocks.packing == 1 and blocks.fill == 1:
-        stored = _stored(data, places, rows, tall, width)
+        stored = _copied(data, places.reshape(-1, 2), height, tall, width)
     else:
-        step = max(_MOST // (tall * across * width), 1)
-        parts = [
-            _unpacked(data, blocks, places[k : k + step], min(rows - k * tall, step * tall), width)
-            for k in range(0, down, step)
-        ]
-        stored = np.concatenate(parts)
+        every, step = places.reshape(-1, 2), max(_MOST // (tall * width), 1)
+        pieces = ((every[k : k + step], min(height - k * tall, step * tall)) for k in range(0, len(every), step))
+        stored = np.concatenate([_unpacked(data, blocks, few, lines, width) for few, lines in pieces])
+    if blocks.tiles:
+        stored = stored.reshape(down, across, tall, width).swapaxes(1, 2).reshape(down * tall, -1)[:rows]
     if blocks.predictor == _FLOATING:  # all highest bytes of a row, then the next; differences of each
         stored = np.add.accumulate(stored.reshape(rows, across, -1, samples), axis=2, dtype=np.uint8)
         stored = stored.reshape(rows, across, dtype.itemsize, -1).swapaxes(2, 3)
@@ -220,38 +217,33 @@ def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) ->
     return stored.view(dtype).reshape(rows, across * wide, samples)
 
 
-def _stored(data: bytes, places: NDArray[np.int64], rows: int, tall: int, width: int) -> NDArray[np.uint8]:
+def _copied(data: bytes, places: NDArray[np.int64], height: int, tall: int, width: int) -> NDArray[np.uint8]:
     """Bytes of strips or tiles that are not packed, rows × bytes; of those that follow one another no copy."""
-    down, across, _ = places.shape
-    heights = np.minimum(rows - np.arange(down) * tall, tall)
-    if (places[:, :, 1] < heights[:, None] * width).any():
+    sizes = np.minimum(height - np.arange(len(places)) * tall, tall) * width
+    if (places[:, 1] < sizes).any():
         raise UnreadableError("truncated or damaged: a strip or tile of a TIFF with too few bytes")
-    starts = places[:, :, 0]
-    if across == 1 and (starts[1:, 0] == starts[:-1, 0] + tall * width).all():
-        return np.frombuffer(data, np.uint8, rows * width, starts[0, 0]).reshape(rows, width)
-    out = np.empty((rows, across, width), np.uint8)
-    for (y, x), start in np.ndenumerate(starts):
-        height = heights[y]
-        block = np.frombuffer(data, np.uint8, height * width, start)
-        out[y * tall : y * tall + height, x] = block.reshape(height, width)
-    return out.reshape(rows, -1)
+    starts = places[:, 0]
+    if (starts[1:] == starts[:-1] + sizes[:-1]).all():
+        return np.frombuffer(data, np.uint8, height * width, starts[0]).reshape(height, width)
+    return np.frombuffer(_joined(data, starts, sizes), np.uint8).reshape(height, width)
 
 
-def _unpacked(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int, width: int) -> NDArray[np.uint8]:
-    """Bytes of packed strips or tiles, rows × bytes: Pillow takes them for an image of grey, of a TIFF of their own."""
+def _joined(data: bytes, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> bytes:
+    return b"".join(data[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
+
+
+def _unpacked(data: bytes, blocks: Blocks, places: NDArray[np.int64], height: int, width: int) -> NDArray[np.uint8]:
+    """Bytes of packed strips or tiles, rows × bytes: Pillow takes them for strips of grey, of a TIFF of their own."""
     from PIL import Image
 
-    starts, sizes = places.reshape(-1, 2).T
+    starts, sizes = places.T
     if sizes.sum() > len(data):
         raise UnreadableError("damaged: strips or tiles of a TIFF that lie on one another")
-    start_tag, size_tag = _PLACES[2:] if blocks.tiles else _PLACES[:2]
-    entries = {WIDTH: places.shape[1] * width, HEIGHT: rows, BITS: 8, SAMPLES: 1, _PHOTOMETRIC: _BLACK_IS_ZERO}
-    entries |= {_COMPRESSION: blocks.packing, _FILL_ORDER: blocks.fill, size_tag: sizes}
-    entries |= {start_tag: np.cumsum(sizes) - sizes + _HEAD}
-    tall = blocks.block[0]
-    entries |= {_TILE_WIDTH: width, _TILE_HEIGHT: tall} if blocks.tiles else {_STRIP_ROWS: tall}
-    packed = b"".join(data[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
-    table, values, end = b"", b"", _HEAD + len(packed)
+    entries = {WIDTH: width, HEIGHT: height, BITS: 8, SAMPLES: 1, _PHOTOMETRIC: _BLACK_IS_ZERO}
+    entries |= {_COMPRESSION: blocks.packing, _FILL_ORDER: blocks.fill, _STRIP_ROWS: blocks.block[0]}
+    entries |= {_PLACES[0]: np.cumsum(sizes) - sizes + _HEAD, _PLACES[1]: sizes}
+    packed, table, values = _joined(data, starts, sizes), b"", b""
+    end = _HEAD + len(packed)
     for tag, value in sorted(entries.items()):
         raw, at = np.array(value, "<u4").tobytes(), end + 6 + 12 * len(entries) + len(values)
         table += struct.pack("<HHL", tag, 4, len(raw) // 4) + (raw if len(raw) == 4 else struct.pack("<L", at))

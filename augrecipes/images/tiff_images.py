@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,24 +26,19 @@ def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
     tags = tiff.directory(data, at)
     bits, turn = max(tags.get(tiff.BITS, (1,))), tags.first(tiff.ORIENTATION, 1)
     least = int(np.sum(tiff.bounds(tags), axis=0).max())
-    about: dict[str, Any] = {
-        "width": tags[tiff.WIDTH][0],
-        "height": tags[tiff.HEIGHT][0],
-        "bits": bits,
-        "sample_kind": tiff.kind(tags),
-    }
-    about |= {"orientation": turn if turn in range(1, 9) else 1, "white": bits > 8 and tiff.white(tags)}
-    about |= {"most": 2**bits - 1 if 8 < bits < 16 else 65535}
-    if (blocks := tiff.blocks(tags, "<" if data[:1] == b"I" else ">")) is not None:
-        bands, alpha = tiff.bands(tags), tiff.has_alpha(tags)
+    about = partial(
+        ImageHeader, "tiff", tags[tiff.WIDTH][0], tags[tiff.HEIGHT][0], bits, sample_kind=tiff.kind(tags),
+        orientation=turn if turn in range(1, 9) else 1, white=bits > 8 and tiff.white(tags),
+        most=2**bits - 1 if 8 < bits < 16 else 65535,
+    )  # fmt: skip
+    if (blocks := tiff.blocks(tags, tiff.byte_order(data))) is not None:
+        bands, alpha = tiff.bands_and_alpha(tags)
         color: Color = "other" if bands else "grey" if blocks.size[2] - alpha == 1 else "rgb"
-        stored = pillow.SampleForm(least, blocks=blocks)
-        return ImageHeader("tiff", color=color, alpha=alpha, bands=bands, layout=stored, **about)
+        return about(color=color, alpha=alpha, bands=bands, layout=pillow.SampleForm(least, blocks=blocks))
     with pillow.opened(data if at is None else tiff.with_first(data, at), "tiff") as image:
         white, color = tiff.white(tags) and image.mode != "P", pillow.COLORS.get(image.mode, "rgb")
         stored = pillow.SampleForm(least, at, white=white)
-        about |= {"alpha": pillow.has_alpha(image), "lossy": pillow.is_lossy(image)}
-        return ImageHeader("tiff", color=color, layout=stored, **about)
+        return about(color=color, layout=stored, alpha=pillow.has_alpha(image), lossy=pillow.is_lossy(image))
 
 
 def page_headers(data: bytes, most: int) -> list[ImageHeader]:

@@ -206,12 +206,11 @@ def _item(call: Call) -> Item:
 
 def _with_references(call: Call) -> Call:
     """The call with reference images that are paths under the name that they have here."""
-    renamed = {"references" if key == _REFERENCES else key: value for key, value in call.args.items()}
-    args = {key: value for key, value in renamed.items() if key not in ("read_fn", "metadata_key")}
-    unread = (
-        "" if args.get("references") or "_args_" in args else "has no paths of reference images: `references: FOLDER`"
-    )
-    return replace(call, args=args, unread=call.unread or unread)
+    args = {key: value for key, value in call.args.items() if key not in ("read_fn", "metadata_key", _REFERENCES)}
+    args |= {"references": call.args[_REFERENCES]} if _REFERENCES in call.args else {}
+    is_read = args.get("references") or "_args_" in args
+    unread = call.unread or ("" if is_read else "has no paths of reference images: `references: FOLDER`")
+    return replace(call, args=args, unread=unread)
 
 
 def _flip(call: Call) -> Item:

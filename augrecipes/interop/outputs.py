@@ -93,9 +93,9 @@ def depth_of(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     ({'depth': 16, 'range': [0, 4095]}, {})
     """
     top = args.get("max_value" if name == TO_FLOAT else "max_pixel_value")
-    if top == _MOST or (name == TO_FLOAT and isinstance(top, int | float) and _FULL < top < _MOST):
-        return {"depth": 16} | ({} if top == _MOST else {"range": [0, top]})
-    return {}
+    if name == TO_FLOAT and isinstance(top, int | float) and _FULL < top < _MOST:
+        return {"depth": 16, "range": [0, top]}
+    return {"depth": 16} if top == _MOST else {}
 
 
 def _times(values: Any, factor: float) -> Any:

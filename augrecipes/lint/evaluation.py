@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.record import REMOVE, Finding, Findings, rule
 from augrecipes.lint.walk import along, arriving
 from augrecipes.ops import groups
 from augrecipes.ops.ranges import is_neutral, makes_draws
@@ -106,7 +106,7 @@ def eval_step(recipe: Recipe) -> Findings:
             certain = chance(step) >= 1 and not makes_draws(step)  # of others L101 speaks
             if certain and _repaints(step) and step.name not in trained:
                 message = f"{step.name} changes every image in evaluation, and training has no {step.name}"
-                yield Finding(f"{message}; put it into `steps:` too, or leave it out", step, fixes=(Fix("remove"),))
+                yield Finding(f"{message}; put it into `steps:` too, or leave it out", step, fixes=REMOVE)
 
 
 def _repaints(step: Step) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import cos, radians, sin
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.record import REMOVE, Finding, Findings, rule
 from augrecipes.lint.walk import acting, after, along, arriving, on_one_grid, sections
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
@@ -16,8 +16,6 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
-
-_REMOVE = (Fix("remove"),)
 
 
 @rule("L201", "resize-after-resized-crop")
@@ -162,19 +160,19 @@ def channel_count(recipe: Recipe) -> Findings:
     for steps in sections(recipe):
         for top, channels in _channels_along(recipe, steps):
             for step in top.walk() if top else ():
-                record, seen = op_record(step.name), len(step.channels) or channels
+                record, count = op_record(step.name), len(step.channels) or channels
                 if channels is not None and step.channels and not step.is_group and max(step.channels) >= channels:
                     yield Finding(f"{step.name} changes channel {max(step.channels)}, of images of {channels}", step)
-                if seen is None or record.channels is None or chance(step) <= 0:
+                if count is None or record.channels is None or chance(step) <= 0:
                     continue
                 # Records list small counts; what takes 5 takes more.
-                if seen in record.channels or seen > max(record.channels) > 3:
+                if count in record.channels or count > max(record.channels) > 3:
                     continue
-                takes = " or ".join(str(count) for count in record.channels)
-                extra = "; put ToRGB before it" if seen == 1 and 3 in record.channels else ""
-                if seen > 3 and not step.channels:
+                takes = " or ".join(map(str, record.channels))
+                extra = "; put ToRGB before it" if count == 1 and 3 in record.channels else ""
+                if count > 3 and not step.channels:
                     extra = "; say which of them it changes, such as `channels: [0, 1, 2]`"
-                has = f"its `channels` are {seen}" if step.channels else f"images have {seen}"
+                has = f"its `channels` are {count}" if step.channels else f"images have {count}"
                 yield Finding(f"{step.name} takes {takes} channels, but {has}{extra}", step)
 
 
@@ -183,11 +181,22 @@ def _channels_along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[S
     channels = recipe.inputs.channels
     for top in steps:
         yield top, channels
-        channels_after = None if top.channels else op_record(top.name).channels_after
-        if channels_after is not None and not top.target:
-            after_it = channels_after(effective(top))
-            channels = after_it if chance(top) >= 1 or after_it == channels else None
+        channels = _channels_after(top, channels)
     yield None, channels
+
+
+def _channels_after(top: Step, channels: int | None) -> int | None:
+    """How many channels a step leaves of so many; None where nobody knows."""
+    counts: set[int | None] = set()
+    for step in (step for step in top.walk() if not step.steps):
+        record = op_record(step.name)
+        if not record.is_known:
+            return None
+        if record.channels_after is not None and not (step.channels or step.target or top.target):
+            counts.add(record.channels_after(effective(step)))
+    if counts <= {channels}:
+        return channels
+    return counts.pop() if not top.is_group and chance(top) >= 1 else None
 
 
 @rule("L306", "channel-statistics", "error")
@@ -199,17 +208,10 @@ def channel_statistics(recipe: Recipe) -> Findings:
     for steps in sections(replace(recipe, eval=None) if recipe.derived else recipe):
         *_, (_, count) = _channels_along(recipe, steps)
         wrong = numbers - {count}
-        if wrong and count is not None and not any(map(_may_add, steps)):
+        if wrong and count is not None:
             message = f"`normalize` has {min(wrong)} numbers, and images leave with {count} channels"
             yield Finding(f"{message}: give one a channel, or one for all", steps[-1] if steps else None)
             return
-
-
-def _may_add(top: Step) -> bool:
-    """Whether nobody knows how many channels a step leaves."""
-    leaves = [step for step in top.walk() if not step.steps]
-    unknown = any(not op_record(step.name).is_known for step in leaves)
-    return unknown or (top.is_group and any(op_record(step.name).channels_after is not None for step in leaves))
 
 
 @rule("L303", "jitter-defaults")
@@ -227,9 +229,9 @@ def levels_in_floats(recipe: Recipe) -> Findings:
     for steps in sections(recipe):
         ends = (place for place, step in enumerate(steps) if op_record(step.name).changes_dtype and chance(step) > 0)
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
-        for step in (step for top in steps[:count] for step in top.walk() if not step.steps and chance(step) > 0):
-            if record_of(step).in_levels and not is_neutral(step):
-                yield Finding(f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=_REMOVE)
+        for step in (step for top in steps[:count] for step in top.walk()):
+            if _knows_levels(step):
+                yield Finding(f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=REMOVE)
 
 
 @rule("L305", "levels-at-depth", "error")
@@ -237,13 +239,15 @@ def levels_at_depth(recipe: Recipe) -> Findings:
     """Steps that know 256 levels, of images of 16 bits; and steps that end a depth that is declared."""
     for step in recipe.walk() if recipe.inputs.is_deep else ():
         if op_record(step.name).changes_dtype and chance(step) > 0:
-            yield Finding(
-                f"{step.name} ends the depth of images, which `output:` does; leave it out", step, fixes=_REMOVE
-            )
-    for step in recipe.walk() if recipe.inputs.dtype == "uint16" else ():
-        if not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step):
+            message = f"{step.name} ends the depth of images, which `output:` does; leave it out"
+            yield Finding(message, step, fixes=REMOVE)
+        elif recipe.inputs.dtype == "uint16" and _knows_levels(step):
             message = f"{step.name} works on 256 levels, and images have 16 bits"
-            yield Finding(message + _instead(step), step, fixes=_REMOVE)
+            yield Finding(message + _instead(step), step, fixes=REMOVE)
+
+
+def _knows_levels(step: Step) -> bool:
+    return not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step)
 
 
 def _instead(step: Step) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.record import REMOVE, Finding, Findings, rule
 from augrecipes.lint.walk import acting, along, on_one_grid, sections
 from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
@@ -18,7 +18,6 @@ from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.model import Recipe, Step
 
-_REMOVE = (Fix("remove"),)
 _ALWAYS = (Fix("set", "p: 1.0"),)
 _IGNORED = 255  # what masks and losses of segmentation call pixels that do not count
 
@@ -56,7 +55,7 @@ def _random(step: Step, weighted: bool) -> Findings:
     elif makes_draws(step):
         steady = op_record(step.name).instead
         hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
-        fixes = (Fix("word", steady), *_REMOVE) if steady else _REMOVE
+        fixes = (Fix("word", steady), *REMOVE) if steady else REMOVE
         yield Finding(f"{step.name} is random, so two evaluations differ{hint}", step, fixes=fixes)
 
 
@@ -74,11 +73,11 @@ def never_acts(recipe: Recipe) -> Findings:
     """Steps of which `p` is 0, or every limit is."""
     for step in recipe.walk():
         if chance(step) <= 0:
-            yield Finding(f"{step.name} never runs: its p is 0", step, "p", (*_ALWAYS, *_REMOVE))
+            yield Finding(f"{step.name} never runs: its p is 0", step, "p", (*_ALWAYS, *REMOVE))
         elif is_neutral(step):
             first = next(iter(step.args), None)
             why = " with its default arguments; give it a range" if first is None else ": all its ranges are neutral"
-            yield Finding(f"{step.name} changes nothing{why}", step, first, _REMOVE)
+            yield Finding(f"{step.name} changes nothing{why}", step, first, REMOVE)
 
 
 @rule("L104", "unreachable")
@@ -91,7 +90,7 @@ def unreachable(recipe: Recipe) -> Findings:
             to_size = record.size in (to_sides, pad_to) and record.resizes != "window"
             if to_size and size.exact and acting(step, size) == size:
                 known = f"after {maker} every image is {size.low[0]:g} × {size.low[1]:g}"
-                yield Finding(f"{step.name} has nothing to do: {known}", step, None, _REMOVE)
+                yield Finding(f"{step.name} has nothing to do: {known}", step, None, REMOVE)
             elif then != size:
                 maker = step.name
         yield from _colours(steps)
@@ -104,9 +103,9 @@ def _colours(steps: tuple[Step, ...]) -> Findings:
         if grey is None:
             grey = step if chroma == "drops" and chance(step) >= 1 else None
         elif chroma == "turns":
-            yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step, None, _REMOVE)
+            yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step, None, REMOVE)
         elif chroma is not None:
-            yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step, None, _REMOVE)
+            yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step, None, REMOVE)
 
 
 @rule("L501", "integer-constant", advice=True)
@@ -186,7 +185,7 @@ def mask_interpolation(recipe: Recipe) -> Findings:
         name = to_name("mask_interpolation", step.args.get("mask_interpolation"))
         if name not in (None, "nearest", "nearest_exact"):
             message = f"`{name}` blends the ids of a mask into classes that are not there; leave it at `nearest`"
-            yield Finding(message, step, "mask_interpolation", _REMOVE)
+            yield Finding(message, step, "mask_interpolation", REMOVE)
 
 
 @rule("L603", "left-behind")
@@ -197,7 +196,7 @@ def left_behind(recipe: Recipe) -> Findings:
     for step in recipe.walk() if annotated else ():
         if op_record(step.name).displaces and chance(step) > 0:
             message = f"{step.name} moves pixels, and masks, boxes and keypoints stay where they are; leave it out"
-            yield Finding(message, step, None, _REMOVE)
+            yield Finding(message, step, None, REMOVE)
 
 
 @rule("L604", "mirrored-points")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.record import REMOVE, Finding, Findings, rule
 from augrecipes.lint.walk import by_target, moves, sections
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.ops.ranges import is_neutral
@@ -33,7 +33,7 @@ def unaligned_pair(recipe: Recipe) -> Findings:
     for step, named, _, _ in by_target(recipe):
         others = [name for name in recipe.scales if name not in named]
         if others and moves(step):
-            fixes = (Fix("remove"),) if step.target else ()
+            fixes = REMOVE if step.target else ()
             yield Finding(_unaligned(step, ", ".join(named), ", ".join(others)), step, "target", fixes)
     for degrade in (step for steps in sections(recipe) for step in steps if step.name == DEGRADE):
         for step in (inner for child in degrade.steps for inner in child.walk()):

@@ -36,6 +36,7 @@ class Finding:
 
 
 Findings = Iterator[Finding]
+REMOVE = (Fix("remove"),)
 Check = Callable[[Recipe], Findings]
 
 

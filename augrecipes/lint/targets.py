@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from augrecipes.errors import Fix
-from augrecipes.lint.record import Finding, Findings, rule
+from augrecipes.lint.record import REMOVE, Finding, Findings, rule
 from augrecipes.ops.intervals import numbers
 from augrecipes.ops.ranges import is_neutral
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, is_image_only, record_of
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.targets import coarsest_cell
-
-_REMOVE = (Fix("remove"),)
 
 
 def _acting(recipe: Recipe) -> Iterator[Step]:
@@ -28,15 +25,15 @@ def bent_target(recipe: Recipe) -> Findings:
     """Steps whose geometry is no matrix, with targets whose values turn, or that lie on another grid."""
     turned = [name for name, target in recipe.targets.items() if target.has_directions]
     scaled = [name for name, target in recipe.targets.items() if target.factor != 1]
-    for step in _acting(recipe) if turned or scaled else ():
+    names = ", ".join(dict.fromkeys([*turned, *scaled]))
+    for step in _acting(recipe) if names else ():
         record = op_record(step.name)
         if record.has_matrix or (record.is_known and not record.moves) or is_image_only(step.name):
             continue
-        names = ", ".join(dict.fromkeys([*turned, *scaled]))
         how = "moves pixels by no 3×3 matrix" if record.is_known else "may move pixels, and nothing is known of how"
         cure = "vectors and normals turn by one" if turned else "another grid needs one"
         message = f"{step.name} {how}, and {names} cannot follow: {cure}; use Affine or Perspective, or leave it out"
-        yield Finding(message, step, fixes=_REMOVE)
+        yield Finding(message, step, fixes=REMOVE)
 
 
 @rule("L608", "off-grid-target", "error")

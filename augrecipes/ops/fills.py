@@ -183,7 +183,7 @@ def as_dtype(array: np.ndarray, name: str, dtype: str | None) -> np.ndarray:
     """
     if dtype is None or array.dtype == dtype:
         return array
-    made = array.astype(dtype)
-    if not np.array_equal(made, array, equal_nan=array.dtype.kind == "f"):
+    converted = array.astype(dtype)
+    if not np.array_equal(converted, array, equal_nan=array.dtype.kind == "f"):
         raise DataError(f"{name} is {array.dtype} with values that {dtype} does not hold, as `targets:` says")
-    return made
+    return converted

@@ -46,7 +46,11 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
     Args:
         references: a folder of images, or a list of files and folders; what is in folders of theirs counts too.
         p: probability.
+
+    Subclasses set `amounts`, how much of it, from and to.
     """
+
+    amounts: tuple[float, float]
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
         """The argument that all have."""
@@ -64,9 +68,9 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
             return files
         raise ValueError(f"there is no image in {', '.join(self.references)}")
 
-    def draw(self, amounts: tuple[float, float]) -> tuple[str, float]:
-        """A reference's file, and a number between two."""
-        return self.py_random.choice(self.files), self.py_random.uniform(*amounts)
+    def get_params(self) -> dict[str, Any]:
+        """Draw a reference's file, then how much of it."""
+        return {"reference": self.py_random.choice(self.files), "amount": self.py_random.uniform(*self.amounts)}
 
     def matching(self, reference: str, img: np.ndarray) -> np.ndarray:
         """A reference with the channels, the dtype and the range of an image, of the image's size."""
@@ -86,7 +90,7 @@ class FDA(Referenced):
         p: probability.
 
     Image: H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
-    Draws: `reference`, the file, and `beta`, from `py_random`.
+    Draws: `reference`, the file, and `amount`, the share of the spectrum, from `py_random`.
     Errors: DataError for a reference that cannot be read.
     Source: Yang and Soatto, "FDA: Fourier Domain Adaptation for Semantic Segmentation", CVPR 2020.
     """
@@ -100,16 +104,11 @@ class FDA(Referenced):
         self, references: str | Sequence[str], beta_limit: tuple[float, float] | float = (0, 0.1), p: float = 0.5
     ) -> None:
         super().__init__(references, p)
-        self.beta_limit: tuple[float, float] = beta_limit  # type: ignore[assignment]  # a pair, once the schema has run
+        self.beta_limit = self.amounts = beta_limit  # type: ignore[assignment]  # a pair, once the schema has run
 
-    def get_params(self) -> dict[str, Any]:
-        """Draw a reference, then how much of it."""
-        reference, beta = self.draw(self.beta_limit)
-        return {"reference": reference, "beta": beta}
-
-    def apply(self, img: np.ndarray, reference: str, beta: float, **_: Any) -> np.ndarray:
+    def apply(self, img: np.ndarray, reference: str, amount: float, **_: Any) -> np.ndarray:
         """The image with the low frequencies of the reference."""
-        return np.asarray(adaptation.fourier_domain_adaptation(img, self.matching(reference, img), beta))
+        return np.asarray(adaptation.fourier_domain_adaptation(img, self.matching(reference, img), amount))
 
 
 class HistogramMatching(Referenced):
@@ -122,7 +121,7 @@ class HistogramMatching(Referenced):
         p: probability.
 
     Image: H×W×C, uint8 (0..255) or float32 (0..1), which is matched in 256 levels; the same shape and dtype come out.
-    Draws: `reference`, the file, and `blend_ratio`, from `py_random`.
+    Draws: `reference`, the file, and `amount`, the share of the matched image, from `py_random`.
     Errors: DataError for a reference that cannot be read.
     """
 
@@ -137,14 +136,9 @@ class HistogramMatching(Referenced):
         self, references: str | Sequence[str], blend_ratio: tuple[float, float] = (0.5, 1.0), p: float = 0.5
     ) -> None:
         super().__init__(references, p)
-        self.blend_ratio = blend_ratio
+        self.blend_ratio = self.amounts = blend_ratio
 
-    def get_params(self) -> dict[str, Any]:
-        """Draw a reference, then how much of it."""
-        reference, ratio = self.draw(self.blend_ratio)
-        return {"reference": reference, "blend_ratio": ratio}
-
-    def apply(self, img: np.ndarray, reference: str, blend_ratio: float, **_: Any) -> np.ndarray:
+    def apply(self, img: np.ndarray, reference: str, amount: float, **_: Any) -> np.ndarray:
         """The image, blended with the one whose histograms are the reference's."""
         matched = adaptation.match_histograms(img, self.matching(reference, img))  # images one pixel high, too
-        return np.asarray(adaptation.add_weighted(matched, blend_ratio, img, 1 - blend_ratio)).reshape(img.shape)
+        return np.asarray(adaptation.add_weighted(matched, amount, img, 1 - amount)).reshape(img.shape)

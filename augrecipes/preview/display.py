@@ -54,11 +54,11 @@ def rgb_of_input(image: NDArray[Any], stretch: Stretch = PLAIN) -> RgbImage:
     >>> rgb_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
     """
-    image = image if image.ndim == 3 else image[..., None]
+    image = np.atleast_3d(image)
     if stretch.is_plain:
         return rgb_of_output(image, _INPUT, stretch)
-    levels = levels_of(stretch.units(image), _INPUT)
-    return _stretched(levels, stretch, "rgb", stretch.missing(image, leaves=False))
+    levels = stretch.levels(image.astype(np.float32), *stretch.inputs.full_range)
+    return _three_channels(levels, "rgb", stretch, stretch.missing(image, leaves=False))
 
 
 def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN) -> RgbImage:
@@ -80,28 +80,24 @@ def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN)
     levels = levels_of(image, output)
     if color == "y":  # luma lies in 16..235
         levels = (levels - 16) * np.float32(255 / 219)
-    return _stretched(levels, stretch, color, stretch.missing(values, leaves=True))
+    levels = levels if stretch.is_plain else stretch.levels(levels, 0, 255)
+    return _three_channels(levels, color, stretch, stretch.missing(values, leaves=True))
 
 
-def _stretched(
-    levels: NDArray[np.float32], stretch: Stretch, color: str, missing: NDArray[np.bool_] | None
+def _three_channels(
+    levels: NDArray[Any], color: str, stretch: Stretch, missing: NDArray[np.bool_] | None = None
 ) -> RgbImage:
-    """Levels of 0..255, H×W×C, as an image."""
-    levels = levels if stretch.is_plain else stretch.levels(levels)
-    values = np.rint(np.fmin(np.fmax(levels, 0), 255)).astype(np.uint8)  # what is no number becomes 0
-    shown = _three_channels(values, color, stretch)
-    if missing is not None:
-        shown[missing] = NODATA
-    return shown
-
-
-def _three_channels(values: NDArray[np.uint8], color: str, stretch: Stretch) -> RgbImage:
-    """The channels that are shown: one is grey, three are red, green and blue."""
-    count = values.shape[2]
+    """The channels that are shown, of levels of 0..255: one is grey, three are red, green and blue."""
+    count = levels.shape[2]
     numbers = stretch.channels(count)
     if color == "bgr" and count >= 3:  # the first three have changed places
         numbers = [2 - number if number < 3 else number for number in numbers]
-    return np.ascontiguousarray(values[..., numbers if len(numbers) > 1 else numbers * 3])
+    shown = levels[..., numbers if len(numbers) > 1 else numbers * 3]
+    if shown.dtype != np.uint8:
+        shown = np.rint(np.fmin(np.fmax(shown, 0), 255)).astype(np.uint8)  # what is no number becomes 0
+    if missing is not None:
+        shown[missing] = NODATA
+    return np.ascontiguousarray(shown)
 
 
 def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from augrecipes.preview.cells import Cell
 from augrecipes.preview.display import EMPTY, RgbImage, rgb_of_input, rgb_of_output
 from augrecipes.preview.overlay import render_mask
-from augrecipes.recipe.model import Output, Recipe
+from augrecipes.preview.stretch import stretch_of
+from augrecipes.recipe.model import Inputs, Output, Recipe
 from augrecipes.recipe.targets import Target
 
-_SHARE = 2, 98  # percentiles of numbers that become black and white
+_LONG = 98  # the percentile of lengths whose colours are full
 
 
 def target_cells(recipe: Recipe, sample: Mapping[str, Any]) -> list[Cell]:
@@ -25,8 +26,8 @@ def target_cells(recipe: Recipe, sample: Mapping[str, Any]) -> list[Cell]:
 
 
 def rgb_of_target(array: NDArray[Any], target: Target, output: Output) -> RgbImage:
-    """A target, as it leaves, as an image: labels in colours, other numbers stretched from their 2nd to their 98th
-    percentile, the direction of vectors as a hue and their length as its strength, normals in red, green and blue.
+    """A target, as it leaves, as an image: labels in colours, other numbers stretched as deep images are, the direction
+    of vectors as a hue and their length as its strength, normals in red, green and blue.
 
     >>> rgb_of_target(np.array([[0.0, 9.0]], np.float32), Target("mask"), Output())[0, :, 0].tolist()
     [0, 255]
@@ -39,21 +40,15 @@ def rgb_of_target(array: NDArray[Any], target: Target, output: Output) -> RgbIma
         field = np.moveaxis(array, 0, 2) if output.layout == "chw" else array
         return _rgb_of_normals(field) if target.like == "normals" else _rgb_of_vectors(field)
     if array.dtype.kind == "f":
-        return rgb_of_input(np.repeat(_stretched(array)[..., None], 3, axis=2))
+        return rgb_of_input(array, stretch_of([array], Inputs(dtype="float32")))
     canvas = np.full((*array.shape[-2:], 3), EMPTY, np.uint8)
     render_mask(canvas, array)
     return canvas
 
 
-def _stretched(values: NDArray[Any]) -> NDArray[np.float32]:
-    known = values[np.isfinite(values)]
-    low, high = np.percentile(known, _SHARE) if known.size else (0, 1)
-    return np.nan_to_num(np.clip((values - low) / max(high - low, 1e-12), 0, 1)).astype(np.float32)
-
-
 def _rgb_of_vectors(field: NDArray[Any]) -> RgbImage:
     length, hue = np.linalg.norm(field, axis=2), np.degrees(np.arctan2(field[..., 1], field[..., 0])) % 360
-    strength = np.clip(length / max(float(np.percentile(length, _SHARE[1])), 1e-12), 0, 1)
+    strength = np.clip(length / max(float(np.percentile(length, _LONG)), 1e-12), 0, 1)
     hsv = np.dstack([hue, strength, np.ones_like(strength)]).astype(np.float32)
     return rgb_of_input(cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB))
 

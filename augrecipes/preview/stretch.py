@@ -16,6 +16,7 @@ from augrecipes.recipe.inputs import Bands, Inputs
 NODATA = (58, 66, 88)  # RGB of pixels of no data: no grey, and darker than most that is shown
 _COLOURS = 3
 _PERCENTILES = (1, 99)
+_FEW = 8191  # of 65535: the most of 13 bits
 _PIXELS = 1 << 20  # of an image that percentiles are taken of
 
 
@@ -37,7 +38,7 @@ class Stretch:
     def is_plain(self) -> bool:
         """Whether images are shown as they are: 0..255, or floats of 0..1."""
         whole = (self.low, self.high) == self.inputs.full_range
-        return whole and not self.inputs.is_deep and self.inputs.dtype != "float32"
+        return whole and not self.inputs.is_deep and not self.inputs.deep_dtype
 
     def channels(self, count: int) -> list[int]:
         """Numbers of the channels of an image of `count` that are shown: one as grey, or three as red, green and blue.
@@ -54,37 +55,39 @@ class Stretch:
         return [bands.take[number] for number in bands.show] or rgb_numbers(bands.names) or default
 
     @property
-    def channel_words(self) -> str:
-        """Which channels are shown, where there are others."""
-        count = self.inputs.channels
-        if count is None or (count in (1, _COLOURS) and not (self.inputs.bands and self.inputs.bands.show)):
-            return ""
-        names = self.inputs.channel_names
-        return "channels " + ", ".join(names[number] if names else str(number) for number in self.channels(count))
-
-    @property
     def words(self) -> str:
-        """For the foot of an image; empty where all values and channels are shown as they are.
+        """For the foot of an image: which channels are shown, and how; empty where all are shown as they are.
 
         >>> Stretch(1024, 3210, Inputs(dtype="uint16")).words, Stretch(0, 255, Inputs(nodata=0)).words
         ('stretched from 1,024 to 3,210', '')
         """
-        if (self.low, self.high) == self.inputs.full_range:
-            return self.channel_words
-        digits = ",.4g" if self.inputs.dtype == "float32" else ",.0f"
-        stretched = f"stretched from {self.low:{digits}} to {self.high:{digits}}"
-        return ", ".join(filter(None, (self.channel_words, stretched)))
+        words, count, names = [], self.inputs.channels or _COLOURS, self.inputs.channel_names
+        if count not in (1, _COLOURS) or (self.inputs.bands and self.inputs.bands.show):
+            shown = (names[number] if names else str(number) for number in self.channels(count))
+            words.append(f"channels {', '.join(shown)}")
+        if (self.low, self.high) != self.inputs.full_range:
+            digits = ",.4g" if self.inputs.dtype == "float32" else ",.0f"
+            words.append(f"stretched from {self.low:{digits}} to {self.high:{digits}}")
+        return ", ".join(words)
 
-    def units(self, image: NDArray[Any]) -> NDArray[np.float32]:
-        """An image before the output conversion as shares of the recipe's range."""
-        low, high = self.inputs.full_range
-        return (image.astype(np.float32) - np.float32(low)) / np.float32(high - low)
+    @property
+    def hint(self) -> str:
+        """What helps where values take a small part of 16 bits, and steps that change values one as large as all.
 
-    def levels(self, levels: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Levels of 0..255 of the recipe's range as those that are shown."""
+        >>> Stretch(947, 2550, Inputs(dtype="uint16")).hint.partition(":")[0]
+        'values reach 2,550 of 65,535'
+        """
+        top = (1 << int(self.high).bit_length()) - 1
+        if self.inputs.dtype != "uint16" or self.inputs.range or top > _FEW:
+            return ""
+        cure = f"where they cannot pass {top:,}, say `inputs: {{range: [0, {top}]}}`"
+        return f"values reach {self.high:,.0f} of 65,535: {cure}; brightness and contrast count in shares of the range"
+
+    def levels(self, values: NDArray[np.float32], first: float, last: float) -> NDArray[np.float32]:
+        """Values, of which `first` and `last` are the ends of the recipe's range, as the levels that are shown."""
         low, high = self.inputs.full_range
-        black, scale = (self.low - low) / (high - low) * 255, (high - low) / (self.high - self.low)
-        return (levels - np.float32(black)) * np.float32(scale)
+        unit = (last - first) / (high - low)
+        return (values - np.float32(first + (self.low - low) * unit)) * np.float32(255 / (self.high - self.low) / unit)
 
     def missing(self, image: NDArray[Any], *, leaves: bool) -> NDArray[np.bool_] | None:
         """Which pixels of an image H×W×C hold no data: `leaves` says that the output conversion has made them 0."""
@@ -128,7 +131,7 @@ def stretch_of(images: Iterable[Any], inputs: Inputs, *, always: bool = False) -
     'stretched from 100 to 9,899'
     """
     whole = Stretch(*inputs.full_range, inputs)
-    if inputs.dtype in (None, "uint8") and not always:
+    if not (inputs.deep_dtype or always):
         return whole
     values = [_valid_values(np.atleast_3d(image), whole) for image in images]
     values = [some for some in values if some.size]

@@ -106,7 +106,7 @@ def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
         if all(problem.code != "E306" or problem.key or problem.place != node.place for problem in problems):
             close.append(problems)
     values = [problems for problems in close if all(problem.code == "E307" for problem in problems)]
-    if values or len(close) == 1:
+    if (values or len(close) == 1) and not all("enum" in part for part in schema["anyOf"]):
         return (values or close)[0]
     return [_wrong_type(schema, node)]
 

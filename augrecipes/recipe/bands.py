@@ -51,7 +51,7 @@ def channel_numbers(
     for channel in said if isinstance(said, list) else [said]:
         if isinstance(channel, str) and channel not in names:
             if not names:
-                cure = "say `inputs: {channels: {names: [...]}}`, or number them from 0"
+                cure = "say `inputs: {channels: {names: [...]}}`, or write numbers"
                 raise ChannelError(key, f"channels have no names in this recipe, got {channel!r}: {cure}")
             message = f"unknown channel {channel!r}; there are {', '.join(names)}"
             raise ChannelError(key, message, near(channel, names))
@@ -70,8 +70,8 @@ def rgb_numbers(names: Sequence[str]) -> list[int] | None:
     >>> rgb_numbers(("nir", "blue", "green", "red")), rgb_numbers(("r", "g"))
     ([3, 2, 1], None)
     """
-    found = {_RGB[name.lower()]: number for number, name in enumerate(names) if name.lower() in _RGB}
-    return [found[colour] for colour in range(_COLOURS)] if len(found) == _COLOURS else None
+    numbers = {_RGB[name.lower()]: number for number, name in enumerate(names) if name.lower() in _RGB}
+    return [numbers[colour] for colour in range(_COLOURS)] if len(numbers) == _COLOURS else None
 
 
 def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple[float, ...]:
@@ -81,24 +81,18 @@ def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple
     (0.3, 0.2, 0.1)
     """
     if isinstance(values, dict):
-        if not names:
-            cure = "say `inputs: {channels: {names: [...]}}`, or list the numbers"
-            raise ChannelError(key, f"channels have no names in this recipe: {cure}")
-        for name in values.keys() - {*names}:
-            raise ChannelError(key, f"unknown channel {name!r}; there are {', '.join(names)}", near(name, names))
+        channel_numbers([*values], names, key=key)
         if missing := [name for name in names if name not in values]:
             raise ChannelError(key, f"says nothing of channel {', '.join(missing)}")
         values = [values[name] for name in (names[::-1] if color == "bgr" else names)]
     return tuple(map(float, values if isinstance(values, list) else [values]))
 
 
-def imagenet_order(names: Sequence[str]) -> list[int]:
-    """Of each channel, which of the statistics of red, green and blue are its own."""
-    if not names:
-        return [*range(_COLOURS)]
-    numbers = rgb_numbers(names)
-    if numbers is None or len(names) != _COLOURS:
+def colour_order(names: Sequence[str]) -> list[int]:
+    """Of each channel, whether it is red (0), green or blue; those without names are. ChannelError of other names."""
+    order = [_RGB.get(name.lower(), -1) for name in names] or [*range(_COLOURS)]
+    if sorted(order) != [*range(_COLOURS)]:
         cure = "write those of each: `normalize: {mean: {r: 0.485, ...}, std: {r: 0.229, ...}}`"
         message = f"imagenet has the statistics of red, green and blue, and channels are {', '.join(names)}; {cure}"
         raise ChannelError("normalize", message)
-    return [numbers.index(number) for number in range(_COLOURS)]
+    return order

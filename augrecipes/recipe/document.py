@@ -13,10 +13,10 @@ from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
-from augrecipes.recipe.grammar import RESERVED, STACK, NamedView
+from augrecipes.recipe.grammar import RESERVED, SCENE_KEYS, STACK, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_scales, build_tta
 from augrecipes.recipe.kinds import owners
-from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Recipe, Step, label
+from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Output, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.outputs import build_output
 from augrecipes.recipe.problems import Problems, near, noted
@@ -28,6 +28,11 @@ from augrecipes.recipe.views import build_views, check_places
 # Keys that a function of their own reads, which `build` names. Others are plain values.
 _READ_APART = frozenset(
     {"recipe", "scales", "bag", "tta", "inputs", "steps", "views", "eval", "batch", "output", "targets"}
+)
+# Keys, and those that do not go with them: the code, and why.
+_CLASHES = (
+    ("stack", "E402", ("batch", "tta", "targets"), "goes with single images, and a sample is a stack of frames"),
+    ("targets", "E408", ("batch", "tta"), "acts on images and what lies on them; leave it out, or `targets:`"),
 )
 # What a recipe cannot be without: what a message says, and what the fix writes.
 _REQUIRED = {
@@ -43,7 +48,7 @@ _NAME = re.compile(KEYS["recipe"].schema["pattern"])
 
 def build(resolved: Resolved, problems: Problems) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
-    top = resolved.top
+    top = _with_scene_keys(resolved.top, problems)
     context = Context(problems, resolved)
     values = _plain_values(context, top)
     context.kind = values.get("kind", "image")
@@ -58,7 +63,9 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     context.max_bytes = values.setdefault("max_bytes", MOST_BYTES)
     context.scales = build_scales(context, top)
     _run_plugins(context, top.entries.get("plugins"), values.get("plugins", ()))
-    context.inputs = inputs = _with_stack(context, top, build_inputs(context, top.entries.get("inputs")))
+    context.inputs = inputs = build_inputs(context, top.entries.get("inputs"))
+    if (node := top.entries.get("stack")) is not None and context.value(node, STACK, "E204", "stack"):
+        context.inputs = inputs = replace(inputs, stack=plain(node))
     first = "shared" if context.facts.views else "steps"
     steps = _section(context, top, first) or ()
     views = build_views(context, top)
@@ -67,7 +74,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     output, by_target = build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
-        inputs=replace(inputs, targets=Arguments(build_targets(context, top, inputs))),
+        inputs=replace(inputs, targets=Arguments(build_targets(context, top.entries.get("targets"), inputs))),
         steps=steps,
         eval=evaluation,
         output=output,
@@ -81,13 +88,7 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         derived=derived,
         **values,
     )
-    if inputs.nodata is not None and context.facts.scales:
-        message = "pairs have no missing data: it goes with recipes of kind image, bag and views"
-        problems.add("E402", top.at["inputs"], message, "inputs.nodata")
-    if inputs.nodata is not None and output.where == "device":
-        message = "which pixels hold data is known on the host alone; leave `where` out, or `nodata`"
-        place = getattr(top.entries.get("output"), "at", {}).get("where", top.place)
-        problems.add("E401", place, message, "output.where")
+    _check_clashes(context, top, inputs, output)
     if recipe.correspondence:
         for listed in (recipe.steps, *(view.steps for view in recipe.views)):
             check_places(context, listed)
@@ -102,19 +103,30 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
     return recipe
 
 
-def _with_stack(context: Context, top: MappingNode, inputs: Inputs) -> Inputs:
-    """The inputs with what the key `stack:` says, which may stand in `inputs:`, too."""
-    node = top.entries.get("stack")
-    if node is not None and context.value(node, STACK, "E204", "stack"):
-        inputs = replace(inputs, stack=plain(node))
-    elif inputs.stack and "stack" not in context.facts.keys:
-        message = f"belongs to recipes of kind {owners('stack')}, and this is kind {context.kind}"
-        context.problems.add("E402", top.entries["inputs"].at["stack"], message, "inputs.stack")  # type: ignore[union-attr]
-    there = {"nodata": inputs.nodata is not None} | {key: key in top.entries for key in ("batch", "tta", "targets")}
-    for key in (key for key, is_there in there.items() if is_there and inputs.stack):
-        place = top.at.get(key, top.place)
-        context.problems.add("E402", place, "goes with single images, and a sample is a stack of frames", key)
-    return inputs
+def _with_scene_keys(top: MappingNode, problems: Problems) -> MappingNode:
+    """The recipe with those keys at its top that mean the same in `inputs:`."""
+    inputs = top.entries.get("inputs")
+    if not isinstance(inputs, MappingNode) or "scales" in top.entries:  # there each key may be a target of the pair
+        return top
+    moved = {key: node for key, node in inputs.entries.items() if key in SCENE_KEYS}
+    for key in moved.keys() & top.entries.keys():
+        problems.add("E402", inputs.at[key], "stands at the top, too; leave one of them out", f"inputs.{key}")
+    rest = replace(inputs, entries={key: node for key, node in inputs.entries.items() if key not in moved})
+    return replace(top, entries={**top.entries, "inputs": rest, **moved}, at={**inputs.at, **top.at})
+
+
+def _check_clashes(context: Context, top: MappingNode, inputs: Inputs, output: Output) -> None:
+    """Keys that do not go with `stack:`, `targets:` or `nodata`."""
+    for key, code, others, message in _CLASHES:
+        for other in (each for each in others if key in top.entries and each in top.entries):
+            context.problems.add(code, top.at[other], message, other)
+    if inputs.nodata is not None and (inputs.stack or context.facts.scales):
+        message = f"{'frames' if inputs.stack else 'pairs'} have no missing data: it goes with single images"
+        context.problems.add("E402", top.at["inputs"], message, "inputs.nodata")
+    if inputs.nodata is not None and output.where == "device":
+        message = "which pixels hold data is known on the host alone; leave `where` out, or `nodata`"
+        place = getattr(top.entries.get("output"), "at", {}).get("where", top.place)
+        context.problems.add("E401", place, message, "output.where")
 
 
 def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:

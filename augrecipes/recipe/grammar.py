@@ -180,9 +180,9 @@ TARGET = mapping(_TABLES["target"], required=["like"])
 TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/sceneTarget"}}
 _IMAGE, _mask = {"$ref": "#/$defs/image"}, {**MASK, "not": {"required": ["values", "threshold"]}}
 STACK: Schema = {"enum": ["frames"], "description": "Images: a sample is a stack of frames, under one draw."}
-_inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES} | {"stack": STACK}
+SCENE_KEYS = {"stack": STACK, "targets": TARGETS}  # at the top of a recipe, or in `inputs:`
+_inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES} | SCENE_KEYS
 _inputs |= {"image": _IMAGE, "mask": _words(_mask), "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
-_inputs["targets"] = TARGETS
 INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}

@@ -5,14 +5,15 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
+from ctypes import c_float
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from math import ceil, gcd
+from math import ceil, gcd, inf
 from typing import Any, get_args
 
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.bands import ChannelError, read_bands
-from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, TAKEN, TTA, SlidingWindow, TtaViews
+from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, SCENE_KEYS, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Position, Step
@@ -99,13 +100,12 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     counts in its own pixels. Pairs and bags have no mask, boxes or keypoints.
     """
     images = dict.fromkeys(("image", *context.scales), IMAGE)
-    schema = {**INPUTS, "properties": {**INPUTS["properties"], **images}, "additionalProperties": False}
+    others = {key: part for key, part in INPUTS["properties"].items() if key not in SCENE_KEYS}
+    schema = {**INPUTS, "properties": {**others, **images}, "additionalProperties": False}
     values = context.fields(node, schema, "E402", "inputs")
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
-    if "stack" in values and "stack" not in context.scales:
-        inputs["stack"] = values["stack"]
     if isinstance(mask := values.get("mask"), dict):
         inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
         values["mask"] = mask.get("presence", "optional")
@@ -144,20 +144,17 @@ def _mask_labels(context: Context, node: Any, mask: Mapping[str, Any]) -> MaskLa
 
 def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> dict[str, Any]:
     """What is said of images, of single targets in pixels of the coarsest one."""
-    image = dict(values.get("image", {}))
+    image, at = dict(values.get("image", {})), {**node.at, **getattr(node.entries.get("image"), "at", {})}
     for key in OF_IMAGES:
         if key in values and image.setdefault(key, values[key]) != values[key]:
-            context.problems.add(
-                "E402", node.at[key], f"`image:` says {image[key]}; leave one of them out", f"inputs.{key}"
-            )
-    _name_channels(context, node, image)
-    _deepen(context, node, image)
+            message = f"`image:` says {image[key]}; leave one of them out"
+            context.problems.add("E402", node.at[key], message, f"inputs.{key}")
+    _check_image(context, at, image)
     least = [image["min_size"]] if "min_size" in image else []
     units = {name: scale // gcd(*context.scales.values()) for name, scale in context.scales.items()}
     for target, unit in units.items():
         own = dict(values.get(target, {}))
-        _name_channels(context, node, own)
-        _deepen(context, node, own)
+        _check_image(context, getattr(node.entries.get(target), "at", {}), own, image.get("dtype"))
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
         for key in ("channels", "bands", "dtype", "range", "nodata"):
@@ -169,25 +166,22 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
     return image
 
 
-def _name_channels(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
-    """Say how many channels steps see, where names and what is taken say it."""
-    said = image.get("channels", {})
+def _check_image(
+    context: Context, at: Mapping[str, Place], image: dict[str, Any], common_dtype: str | None = None
+) -> None:
+    """Say what the names of channels and the depth say of images, and check what goes with that."""
+    said, wrong = image.pop("channels", None), dict[str, str]()
     try:
-        if isinstance(said, dict) and "channels" in image:
-            image["bands"], said = (bands := read_bands(said)), bands.seen.count
-        image |= {"channels": int(said)} if "channels" in image else {}
+        image |= {"bands": read_bands(said)} if isinstance(said, dict) else {}
+        image |= {"channels": image["bands"].seen.count if "bands" in image else int(said)} if said else {}
     except ChannelError as error:
-        del image["channels"]
         key = f"inputs.channels.{error.key}".rstrip(".")
-        context.problems.add("E402", _place_of(node, "channels"), str(error), key, error.hint)
-
-
-def _deepen(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
-    """Say the dtype of images by their depth, and check what goes with that."""
+        context.problems.add("E402", at["channels"], str(error), key, error.hint)
     depth, dtype = DEPTHS.get(image.pop("depth", None)), image.get("dtype")
-    wrong = {"dtype": f"the depth says {depth}; leave one of them out"} if depth and dtype not in (None, depth) else {}
-    dtype = depth or dtype
-    image |= {"dtype": dtype} if dtype else {}
+    if depth and dtype not in (None, depth):
+        wrong["dtype"] = f"the depth says {depth}; leave one of them out"
+    if dtype := depth or dtype or common_dtype:
+        image["dtype"] = dtype
     if "range" in image:
         low, high = image["range"] = tuple(map(float, image["range"]))
         if dtype not in ("uint16", "float32"):
@@ -195,18 +189,14 @@ def _deepen(context: Context, node: MappingNode, image: dict[str, Any]) -> None:
         elif not low < high or (dtype == "uint16" and not 0 <= low < high <= RANGES[dtype]):
             bounds = ", of depth 16 both in 0 to 65535" if dtype == "uint16" else ""
             wrong["range"] = f"its first number is below its second{bounds}"
+        elif not 0 < c_float(c_float(high).value - c_float(low).value).value < inf:
+            wrong["range"] = "float32, in which images are scaled, does not tell its ends apart, or has them not"
     nodata, most = image.get("nodata", 0), RANGES[dtype or "uint8"]
     if dtype != "float32" and (nodata == "nan" or not 0 <= nodata <= most or nodata != int(nodata)):
         wrong["nodata"] = f"no image of {dtype or 'uint8'} holds {nodata}; floats do, with `depth: float32`"
     for key, message in wrong.items():
         image.pop(key)
-        context.problems.add("E402", _place_of(node, key), message, f"inputs.{key}")
-
-
-def _place_of(node: MappingNode, key: str) -> Place:
-    """Where a key stands, in a mapping or in one inside it."""
-    inner = (each for each in node.entries.values() if isinstance(each, MappingNode) and key in each.at)
-    return node.at.get(key) or next(inner, node).at[key]
+        context.problems.add("E402", at[key], message, f"inputs.{key}")
 
 
 def build_scales(context: Context, top: MappingNode) -> dict[str, int]:

@@ -212,7 +212,11 @@ def canonical(value: Any) -> Any:
     """
     if is_dataclass(value) and not isinstance(value, type):
         compared = [(each, getattr(value, each.name)) for each in fields(value) if each.compare]
-        return {each.name: canonical(part) for each, part in compared if part or not each.metadata.get("unsaid")}
+        return {
+            each.name: canonical(part)
+            for each, part in compared
+            if part or part == 0 or not each.metadata.get("unsaid")
+        }
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in value.items()}
     if isinstance(value, tuple | list):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from augrecipes.recipe.bands import ChannelError, by_channel, imagenet_order
+from augrecipes.recipe.bands import ChannelError, by_channel, colour_order
 from augrecipes.recipe.grammar import OUTPUT
 from augrecipes.recipe.inputs import RANGES
 from augrecipes.recipe.keys import Context
@@ -30,7 +30,7 @@ def imagenet(color: str, names: Sequence[str] = ()) -> Normalize:
     >>> imagenet("bgr").mean, imagenet("rgb", ("g", "b", "r")).mean
     ((0.406, 0.456, 0.485), (0.456, 0.406, 0.485))
     """
-    order = imagenet_order(names)[:: -1 if color == "bgr" else 1]
+    order = colour_order(names)[:: -1 if color == "bgr" else 1]
     mean, std = (tuple(values[k] for k in order) for values in (_IMAGENET.mean, _IMAGENET.std))
     return Normalize(mean, std)
 

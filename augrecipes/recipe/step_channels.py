@@ -29,15 +29,12 @@ def limited(context: Context, step: Step, place: Place) -> Step:
     """A step that acts on its `channels` alone; of a group, the steps in it that change values and name none."""
     if not step.channels:
         return step
-    if not step.is_group:
-        if why := _why_all(step):
-            context.problems.add("E309", place, f"{step.name} {why}: {_CURE}", f"{step.name}.channels")
-        return step
-    steps = tuple(_with_channels(child, step.channels) for child in step.steps)
-    if step.steps and not any(inner.channels for child in steps for inner in child.walk()):
-        message = f"no step in it changes the values of these channels alone: {_CURE}"
-        context.problems.add("E309", place, message, f"{step.name}.channels")
-    return replace(step, steps=steps)
+    named = _with_channels(replace(step, channels=()), step.channels)
+    if not (any(leaf.channels for leaf in named.walk() if not leaf.is_group) or (step.is_group and not step.steps)):
+        none = "no step in it changes the values of these channels alone"
+        why = none if step.is_group else f"{step.name} {_why_all(step)}"
+        context.problems.add("E309", place, f"{why}: {_CURE}", f"{step.name}.channels")
+    return named
 
 
 def _with_channels(step: Step, channels: tuple[int, ...]) -> Step:

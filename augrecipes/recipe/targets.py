@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -22,6 +22,11 @@ LikeName = Literal["image", "mask", "masks", "vectors", "normals"]
 _MOST = 64  # pixels along one of the other grid
 # Channels of those that have a fixed number of them; masks have no axis of channels.
 CHANNELS: dict[str, int] = {"mask": 1, "masks": 1, "vectors": 2, "normals": 3}
+# Names that samples, batches and the steps of albumentations have for something else.
+_TAKEN = frozenset({
+    "epoch", "keypoint_number",
+    "keypoint_object", "mask3d", "masks3d", "object", "padding", "params", "volume", "volumes",
+})  # fmt: skip
 _DTYPES = {"image": ("uint8", "float32"), "vectors": ("float32",), "normals": ("float32",)}
 
 
@@ -74,11 +79,6 @@ class Target:
         name = self.interpolation or ("linear" if self.has_directions else None)
         return None if name is None else INTERPOLATION[name]
 
-    def written(self) -> dict[str, Any]:
-        """What is written of it: the keys that are not at their default."""
-        default = Target(self.like)
-        return {key: value for key, value in asdict(self).items() if key == "like" or value != getattr(default, key)}
-
 
 def coarsest_cell(targets: Mapping[str, Target]) -> int:
     """Pixels of the image along one of the coarsest target: those of windows begin at multiples of it.
@@ -94,43 +94,30 @@ def missing_targets(targets: Mapping[str, Target], there: Any) -> list[str]:
     return [name for name, target in targets.items() if target.presence == "required" and name not in there]
 
 
-def build_targets(context: Context, top: MappingNode, inputs: Inputs) -> dict[str, Target]:
-    """What `targets:` says, at the top or in `inputs:`; what is wrong is noted and left out."""
+def build_targets(context: Context, node: Node | None, inputs: Inputs) -> dict[str, Target]:
+    """What `targets:` says; what is wrong is noted and left out."""
     targets: dict[str, Target] = {}
-    for at, node in _places(top):
-        if not isinstance(node, MappingNode):
-            context.problems.add("E408", node.place, f"must be a mapping of targets, got {describe(node)}", at)
-            continue
-        if at != "targets" and (context.facts.views or not context.facts.annotated):
-            message = f"recipes of kind image have further targets, and this is kind {context.kind}"
-            context.problems.add("E408", node.place, message, at)
-        for name, place, body in node.pairs():
-            if why := _wrong_name(name, {*targets, *inputs.row_keys}):
-                context.problems.add("E408", place, why, at)
-            elif context.value(body, TARGET, "E408", f"{at}.{name}"):
-                values = plain(body)
-                values |= {"fill": tuple(values["fill"])} if isinstance(values.get("fill"), list) else {}
-                targets[name] = Target(**values)
-                for key, message in _contradictions(targets[name], inputs):
-                    where: Place = getattr(body, "at", {}).get(key, place)
-                    context.problems.add("E408", where, message, f"{at}.{name}.{key}")
-    for key in ("batch", "tta") if targets else ():
-        if key in top.entries:
-            message = "acts on images and what lies on them; of samples with `targets:` it would leave the rest"
-            context.problems.add("E408", top.at[key], f"{message}: leave one of both out", key)
+    if node is not None and not isinstance(node, MappingNode):
+        message = f"must be a mapping of targets, got {describe(node)}"
+        context.problems.add("E408", node.place, message, "targets")
+    for name, place, body in node.pairs() if isinstance(node, MappingNode) else ():
+        if why := _wrong_name(name, inputs.row_keys):
+            context.problems.add("E408", place, why, "targets")
+        elif context.value(body, TARGET, "E408", f"targets.{name}"):
+            values = plain(body)
+            values |= {"fill": tuple(values["fill"])} if isinstance(values.get("fill"), list) else {}
+            targets[name] = Target(**values)
+            for key, message in _contradictions(targets[name], inputs):
+                where: Place = getattr(body, "at", {}).get(key, place)
+                context.problems.add("E408", where, message, f"targets.{name}.{key}")
     return targets
 
 
-def _places(top: MappingNode) -> Iterator[tuple[str, Node]]:
-    for at, node in (("inputs.targets", top.entries.get("inputs")), ("targets", top)):
-        if isinstance(node, MappingNode) and "targets" in node.entries:
-            yield at, node.entries["targets"]
-
-
-def _wrong_name(name: str, taken: set[str]) -> str:
+def _wrong_name(name: str, taken: frozenset[str]) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         return f"a target's name is a Python name, got {name!r}"
-    return f"{name!r} means something else in a sample; choose another name" if name in TAKEN | taken else ""
+    is_taken = name in TAKEN | _TAKEN | taken or name.startswith("_")
+    return f"{name!r} means something else in a sample; choose another name" if is_taken else ""
 
 
 def _contradictions(target: Target, inputs: Inputs) -> Iterator[tuple[str, str]]:

@@ -15,9 +15,10 @@ from augrecipes.ops.frozen import Arguments
 from augrecipes.recipe import derive
 from augrecipes.recipe.grammar import TtaViews
 from augrecipes.recipe.inputs import DEPTHS
-from augrecipes.recipe.model import DERIVED, KEYS, Boxes, Inputs, Keypoints, Output, Recipe, Step, canonical
+from augrecipes.recipe.model import DERIVED, KEYS, Inputs, Output, Recipe, Step, canonical
 from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
 from augrecipes.recipe.outputs import imagenet
+from augrecipes.recipe.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ def _targets(recipe: Recipe) -> Lines:
     if recipe.targets:
         yield ("targets",), "", "targets:"
     for name, target in recipe.targets.items():
-        yield None, "  ", f"{name}: {flow(target.written())}"
+        said = {"like": target.like, **_changed(target, Target(target.like))}
+        yield None, "  ", f"{name}: {flow(said)}"
 
 
 def _steps(recipe: Recipe) -> Lines:
@@ -161,7 +163,7 @@ def _as_written(step: Step) -> Step:
     scheduled = step.written.schedule.plain()
     ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
     schedule = Arguments({**scheduled, **step.schedule.plain()})
-    said = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
+    said: dict[str, Any] = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
     written = replace(step.written, schedule=schedule, **said)
     return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
 
@@ -173,9 +175,10 @@ def _without_channels(step: Step, channels: tuple[int, ...]) -> Step:
 
 
 def _by_name(steps: tuple[Step, ...], names: Sequence[Any]) -> tuple[Step, ...]:
-    """Steps with the names of their channels instead of numbers."""
+    """Steps with the names of their channels instead of numbers, as far as they have names."""
+    name = dict(enumerate(names))
     return tuple(
-        replace(step, channels=tuple(names[k] for k in step.channels), steps=_by_name(step.steps, names))
+        replace(step, channels=tuple(name.get(k, k) for k in step.channels), steps=_by_name(step.steps, names))
         for step in steps
     )
 
@@ -198,7 +201,8 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    changed = _changed(replace(inputs, targets=Arguments()))
+    changed = _changed(inputs)
+    changed.pop("targets", None)
     if (bands := changed.pop("bands", None)) is not None:
         changed["channels"] = bands.written()
     image: dict[str, Any] = {
@@ -214,8 +218,8 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     return {"image": image, **changed} if image else changed
 
 
-def _changed(value: Inputs | Boxes | Keypoints | Output) -> dict[str, Any]:
-    default = type(value)()
+def _changed(value: Any, default: Any = None) -> dict[str, Any]:
+    default = default or type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
 

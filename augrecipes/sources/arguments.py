@@ -54,11 +54,9 @@ def as_table(
         what = "annotations are of single images, and the recipe takes stacks of frames: give a folder, or a CSV file"
         raise DataError(what, os.fsdecode(files or b""))
     if files is None:
-        stacks = recipe.inputs.stack is not None
-        named = {name: as_list(paths) for name, paths in (targets or {}).items()}
-        table = table_of_folders(
-            as_list(root), as_list(masks), noted, cache=cache, layout=layout, targets=named, stacks=stacks
-        )
+        beside: dict[str, Any] = {"targets": {name: as_list(paths) for name, paths in (targets or {}).items()}}
+        beside |= {"cache": cache, "layout": layout, "stacks": recipe.inputs.stack is not None}
+        table = table_of_folders(as_list(root), as_list(masks), noted, **beside)
     elif not annotated:
         if box_classes is not None:
             raise ValueError("box_classes= goes with annotations; this CSV file has one row an image")

@@ -110,7 +110,7 @@ def look_at_files(
         whys = _failure(look, images[k])
         whys += [why for path in masks[k : k + 1] for why in _failure(read_mask, path)]
         if table.targets and not whys:
-            whys = _failure(table.parts, k, recipe.inputs, **decode_arguments(recipe.inputs))
+            whys = _failure(table.parts, k, recipe.inputs, **decode)
         return [("unreadable", why) for why in whys]
 
     def blame(k: int, faults: Iterable[tuple[str, str]]) -> bool:
@@ -119,9 +119,8 @@ def look_at_files(
 
     ranges = dict[str, str]()
     good: dict[int, Any] = {k: headers[path] for k, path in enumerate(images) if not blame(k, by_header(k))}
-    some = [
-        k for k, header in good.items() if content or table.targets or header.bits > 8
-    ]  # of which the range is told
+    # Of more bits the range is told.
+    some = [k for k, header in good.items() if content or table.targets or header.bits > 8]
     decoded = zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True)
     fine = {*good}.difference([k for k, faults in decoded if blame(k, faults)])
     alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and (decode["channels"] or 4) < 4}

@@ -201,13 +201,13 @@ class Columns(SpawnShared):
     def digest(self) -> str:
         """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
         parts: list[Any] = [] if [*self.files] == ["image"] else ["\n".join(self.files).encode()]
-        for names in (*self.files.values(), self.masks, *self.targets.values()):
+        groups = [] if self.instances is None else [self.instances]
+        for names in (*self.files.values(), self.masks, *self.targets.values(), *(group.paths for group in groups)):
             parts += [] if names is None else [names.blob, names.offsets]
-        parts.append(self.labels)
+        parts += [self.labels, *(group.bounds for group in groups)]
         for rows in (self.boxes, self.keypoints):
             parts += [] if rows is None else [rows.values, rows.offsets, rows.labels]
-        several = () if self.instances is None else self.instances.parts()
-        return digest_of(*parts, *several, *(() if self.outlines is None else self.outlines.parts()))
+        return digest_of(*parts, *(() if self.outlines is None else self.outlines.parts()))
 
     def columns(self) -> dict[str, Any]:
         """What a packed store keeps of the table beside what all kinds have, by name of its column."""

@@ -130,13 +130,11 @@ class CsvRows:
         """
         fields, problems, labels = dict[str, Any](), self.problems, self.columns.get("label")
         if classes:
-            several = np.zeros((len(keep), len(classes)), np.float32)
-            for k, name in enumerate(classes):
-                for place, i in enumerate(keep.tolist()):
-                    text = self.columns[CLASS + name][i]
-                    if (flag := _FLAGS.get(text.lower())) is None:
-                        problems.append((self.lines[i], f"{name} must be 0 or 1, got {text!r}"))
-                    several[place, k] = flag or 0
+            flags = [[_FLAGS.get(self.columns[CLASS + name][i].lower(), np.nan) for name in classes] for i in keep]
+            several = np.array(flags, np.float32).reshape(-1, len(classes))
+            for row, k in np.argwhere(np.isnan(several)).tolist():
+                text = self.columns[CLASS + classes[k]][keep[row]]
+                problems.append((self.lines[keep[row]], f"{classes[k]} must be 0 or 1, got {text!r}"))
             numbers = {name: k for k, name in enumerate(classes)}
             fields |= {"labels": several, "classes": tuple(classes), "class_to_idx": numbers}
         elif labels is not None:

@@ -7,15 +7,15 @@ taken as sRGB.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, bytes_of, encoded, open_encoded
+from augrecipes.images.encoded import MAX_PIXELS, Encoded, Exif, encoded, open_encoded
 from augrecipes.images.losses import Depth, Frames, SampleType
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike
 from augrecipes.sources.stacks import read_stacks
@@ -107,30 +107,25 @@ def read_mask(
     ...     read_mask(file).tolist()
     [[0, 7, 9]]
     """
-    data = bytes_of(path, max_bytes)
-    return decode_mask(data, name=os.fsdecode(path), exif=exif, max_pixels=max_pixels, frames=frames)
+    how: dict[str, Any] = {"exif": exif, "max_pixels": max_pixels, "max_bytes": max_bytes, "frames": frames}
+    return open_encoded(path, mask=True, **how).labels()
 
 
-def open_mask(
-    path: PathLike, *, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, frames: Frames | None = None
-) -> NDArray[Any] | Encoded:
+def open_mask(path: PathLike, **how: Any) -> NDArray[Any] | Encoded:
     """A mask of which windows can be read without the rest, as far as its format has such; else as `read_mask`."""
-    data, name = bytes_of(path, MAX_BYTES), os.fsdecode(path)
-    mask = encoded(data, name=name, channels=None, exif=exif, max_pixels=max_pixels, frames=frames, mask=True)
+    mask = open_encoded(path, mask=True, **how)
     header = mask.header
     in_parts = FORMATS[header.format].by_parts and header.bits == 8 and not header.alpha and header.color != "rgb"
     return mask if in_parts else mask.labels()
 
 
-def decode_mask(
-    data: bytes, *, name: str, exif: Exif = "apply", max_pixels: int = MAX_PIXELS, frames: Frames | None = None
-) -> NDArray[Any]:
+def decode_mask(data: bytes, **how: Any) -> NDArray[Any]:
     """Decodes the bytes of a mask; everything else as `read_mask`.
 
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
     dtype('uint16')
     """
-    return encoded(data, name=name, channels=None, exif=exif, max_pixels=max_pixels, frames=frames, mask=True).labels()
+    return encoded(data, mask=True, **how).labels()
 
 
 def read_files(
@@ -178,15 +173,13 @@ def read_files(
             targets["mask"] = table.outlines.draw(unit, *targets[name].shape[:2])
         except DataError as error:
             raise error.with_path(path) from None
-    of_masks = {key: how[key] for key in ("exif", "max_pixels", "frames") if key in how}
     if table.instances is not None:
-        targets["masks"] = read_instances(table.instances[unit], path, targets[name].shape[:2], **of_masks)
+        targets["masks"] = read_instances(table.instances[unit], path, targets[name].shape[:2], **how)
     if table.masks is not None:
         mask_path = table.masks[unit]
-        mask = targets["mask"] = (open_mask if undecoded else read_mask)(mask_path, **of_masks)
-        if mask.shape[:2] != targets[name].shape[:2]:
-            message = f"is {_size(mask)} px, but its image {path} is {_size(targets[name])} px"
-            raise DataError(message, mask_path)
+        mask = open_mask(mask_path, **how) if undecoded else open_encoded(mask_path, mask=True, **how).labels()
+        targets["mask"] = mask
+        check_size(mask_path, mask.shape, path, targets[name].shape)
     targets |= table.points(unit, inputs)
     if table.keypoints is None:
         targets.pop("object", None)
@@ -197,9 +190,8 @@ def read_instances(paths: Sequence[str], image: str, size: tuple[int, ...], **ho
     """The masks of an image's objects, N×H×W in the order of their files; DataError where one is of another size."""
     masks = [np.zeros((0, *size), np.uint8)]
     for path in paths:
-        mask = read_mask(path, **how)
-        if mask.shape != size:
-            raise DataError(f"is {_size(mask)} px, but its image {image} is {size[0]}×{size[1]} px", path)
+        mask = open_encoded(path, mask=True, **how).labels()
+        check_size(path, mask.shape, image, size)
         masks.append(mask[None])
     return np.concatenate(masks)
 
@@ -213,5 +205,9 @@ def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:
     return DataError(f"{error.reason}{with_}", first, error.step)
 
 
-def _size(array: Any) -> str:
-    return f"{array.shape[0]}×{array.shape[1]}"
+def check_size(path: str, size: Sequence[int], image: str, of_image: Sequence[int], scale: Fraction | int = 1) -> None:
+    """DataError of a file whose rows and columns are not those of an image, times `scale`."""
+    if tuple(size[:2]) != (of_image[0] * scale, of_image[1] * scale):
+        grid = "" if scale == 1 else f" for a target of scale {float(scale):g}"
+        said = f"its image {image} is {of_image[0]}×{of_image[1]} px{grid}"
+        raise DataError(f"is {size[0]}×{size[1]} px, but {said}", path)

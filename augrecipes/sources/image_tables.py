@@ -65,12 +65,13 @@ def table_of_folders(
     own = {k: stem(table.images.name(k)) for k in range(len(table))}
     for last in [last for folders, last in named.values() if not folders]:  # what lies beside the images is none itself
         own = {k: name for k, name in own.items() if not _pattern(last).fullmatch(name)}
-    matches = {
-        what: _match(table.images, own, folders, roots, what, last, findings, cache=cache, stacks=stacks)
-        for what, (folders, last) in named.items()
-    }
-    keep = sorted(set[int].intersection(*(set(chosen) for chosen, _ in matches.values())))
-    groups = {what: PathGroups.chosen(others, [chosen[k] for k in keep]) for what, (chosen, others) in matches.items()}
+    matches, others = dict[str, dict[int, list[int]]](), dict.fromkeys(named, table.images)
+    for what, (folders, last) in named.items():
+        if folders:
+            others[what] = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images
+        matches[what] = _match(table.images, own, others[what], folders or roots, what, last, findings)
+    keep = sorted(set[int].intersection(*map(set, matches.values())))
+    groups = {what: PathGroups.chosen(others[what], [chosen[k] for k in keep]) for what, chosen in matches.items()}
     matched = {what: files.paths for what, files in groups.items() if what != "masks"}  # each has one
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
@@ -98,30 +99,27 @@ def _pattern(last: str) -> re.Pattern[str]:
 
 
 def _match(
-    images: PathTable, own: Mapping[int, str], folders: Sequence[PathLike], roots: Sequence[PathLike], what: str,
-    last: str, findings: Findings, *, cache: bool, stacks: bool,
-) -> tuple[dict[int, list[int]], PathTable]:  # fmt: skip
-    """The partner of each image that has one, by their positions, or all of `masks`; and all partners. Folders count
-    where both have the same ones.
+    images: PathTable, own: Mapping[int, str], table: PathTable, folders: Sequence[PathLike], what: str, last: str,
+    findings: Findings,
+) -> dict[int, list[int]]:  # fmt: skip
+    """The partner of each image that has one, by their positions, or all of `masks`. Folders count where both have the
+    same ones.
 
     Args:
         images: all files.
         own: names without extension of those that are images.
-        folders: of the partners; none: they lie beside the images.
-        roots: of the images.
+        table: the partners' files, or those of the images, where they lie beside them.
+        folders: of the partners.
         what: `mask`, `masks` of which an image has any number, or the name of another target.
         last: the template of their names.
         findings: takes images without a partner, or with several.
-        cache: as of `table_of_folders`.
-        stacks: the same.
     """
-    table = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images if folders else images
     scenes, files = by_scene(own, template("{}")), {k: stem(table.name(k)) for k in range(len(table))}
     several, stems = what == "masks", {name for _, name in scenes}
     theirs = by_longest_stem(files, last.removesuffix(".*"), stems) if several else by_scene(files, _pattern(last))
     if not theirs or not own:
         problem = "all files here are named {}: there are no images" if theirs else "no file here is named {}"
-        raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders or roots)))
+        raise DataError(problem.format(last), ", ".join(map(os.fsdecode, folders)))
     scenes, theirs = match_folders(scenes, theirs)
     chosen: dict[int, list[int]] = {}
     wrong: dict[int, str] = {}
@@ -131,15 +129,15 @@ def _match(
             chosen[numbers[0]] = sorted(matched, key=files.__getitem__)
             continue
         some = f"{counted(len(matched), what)} for {counted(len(numbers), 'image')} of this name"
-        file = os.path.join(os.fsdecode((folders or roots)[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
+        file = os.path.join(os.fsdecode(folders[0]), last.replace(_STEM, scene[1]))  # noqa: PTH118 (shown as given)
         lacks = f"no {what}" if what == "mask" else f"no {what}, which should be {file}"
         problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
         wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    there = len(table) if several and folders else sum(map(len, theirs.values()))
+    there = len(table) if several and table is not images else sum(map(len, theirs.values()))
     if unused := there - sum(map(len, chosen.values())):
         findings.notes.append(f"{counted(unused, what)} without an image")
-    return chosen, table
+    return chosen
 
 
 def table_of_csv(

@@ -117,31 +117,23 @@ class SourceTable(GivenTable):
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
         """The same samples for a recipe, and the images of it that are read."""
         table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
-        there = table.annotations(recipe.inputs)
+        there = table.targets_there(recipe.inputs)
         return replace(
             table,
             masks=table._names if "mask" in there else None,
-            targets=dict.fromkeys(table.further_there(recipe.targets), table._names),
+            targets=dict.fromkeys([name for name in recipe.targets if name in there], table._names),
             boxes=_NOTHING if "boxes" in there else None,
             keypoints=_NOTHING if "keypoints" in there else None,
         )
 
-    def annotations(self, inputs: Inputs) -> set[str]:
-        """Which of mask, boxes and keypoints the samples have and a recipe takes, as the first one says."""
-        wanted = inputs.taken
+    def targets_there(self, inputs: Inputs) -> set[str]:
+        """Which of mask, boxes, keypoints and further targets a recipe takes and the first sample has."""
+        wanted = {*inputs.taken, *inputs.targets}
         try:
             parts = self.rows.named(self.source.read(0)) if wanted else {}
         except DataError:  # told when it is read
             return set()
         return {name for name in wanted if parts.get(name) is not None}
-
-    def further_there(self, targets: Mapping[str, Any]) -> list[str]:
-        """Which of a recipe's targets the samples have, as the first one says."""
-        try:
-            parts = self.rows.named(self.source.read(0)) if targets else {}
-        except DataError:  # told when it is read
-            return []
-        return [name for name in targets if parts.get(name) is not None]
 
     def __len__(self) -> int:
         return self.length

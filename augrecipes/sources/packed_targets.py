@@ -1,7 +1,6 @@
-"""Further targets of a scene (`targets:`) in packed datasets: images as images, all others as planes of integers.
+"""Further targets of a scene (`targets:`) in packed datasets: images as images, all others as masks.
 
-A store keeps masks of integers, H×W. Floats are kept as the integers of the same 32 bits; the channels of vectors and
-normals lie side by side, several masks one below another.
+A store keeps masks H×W. The channels of vectors and normals lie side by side in one, several masks one below another.
 """
 
 from __future__ import annotations
@@ -14,23 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
+from augrecipes.images.lossless import DTYPES
 from augrecipes.recipe.model import Inputs, canonical
 from augrecipes.recipe.targets import Target
 from augrecipes.store import Store
-
-_BITS = np.dtype("<i4")
 
 
 def as_item(array: NDArray[Any], name: str, target: Target) -> NDArray[Any]:
     """A target as a store keeps it; DataError where it keeps no such thing."""
     if target.is_image:
         return array
-    if array.dtype.kind == "f":
-        if not _is_float(target):
-            raise DataError(f"{name} is {array.dtype}: say `dtype: float32` in the recipe's `targets:`, and pack again")
-        array = np.ascontiguousarray(array, np.float32).view(_BITS)
-    elif array.dtype not in (np.uint8, np.uint16, _BITS):
-        array = array.astype(_BITS)
+    if array.dtype not in DTYPES:
+        array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
     if not array.size:
         raise DataError(f"{name} holds no masks, which a store cannot keep")
     return array.reshape(-1, array.shape[-1]) if target.like == "masks" else array.reshape(len(array), -1)
@@ -40,15 +34,9 @@ def as_array(item: NDArray[Any], target: Target, image: tuple[int, ...]) -> NDAr
     """What `as_item` made one of; `image`: the shape of the stored image."""
     if target.is_image:
         return item
-    array = item.view(np.float32) if _is_float(target) else item
     rows, columns = (int(side * target.factor) for side in image[:2])
-    return array.reshape(
-        (-1, rows, columns) if target.like == "masks" else (rows, columns, -1)[: 2 + target.has_directions]
-    )
-
-
-def _is_float(target: Target) -> bool:
-    return target.has_directions or target.dtype == "float32"
+    shape = (-1, rows, columns) if target.like == "masks" else (rows, columns, -1)[: 2 + target.has_directions]
+    return item.reshape(shape)
 
 
 def described(targets: Mapping[str, Target]) -> dict[str, Any]:
@@ -56,9 +44,7 @@ def described(targets: Mapping[str, Target]) -> dict[str, Any]:
     return {name: canonical(replace(target, presence="required")) for name, target in targets.items()}
 
 
-def packed_targets(
-    store: Store, row: int, inputs: Inputs, image: tuple[int, ...]
-) -> Iterator[tuple[str, NDArray[Any]]]:
+def packed_targets(store: Store, row: int, inputs: Inputs, image: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     """The targets of a stored row that a recipe's inputs declare, by name."""
     for name in store.about.get("further", {}):
         if name in inputs.targets:

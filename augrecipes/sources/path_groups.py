@@ -7,7 +7,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +44,6 @@ class PathGroups(SpawnShared):
         """The groups of some units."""
         index, bounds = parts_of(self.bounds, units)
         return PathGroups(self.paths.take(index), bounds)
-
-    def parts(self) -> list[Any]:
-        """What tells them from others."""
-        return [self.paths.blob, self.paths.offsets, self.bounds]
 
 
 def by_longest_stem(files: Mapping[T, str], last: str, stems: Container[str]) -> Scenes[T]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,8 +20,7 @@ from augrecipes.images.format import ImageHeader, UnreadableError, stage
 from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, warn_once, wrong_channels, wrong_depth
 from augrecipes.images.pixels import as_mask, with_channels
 from augrecipes.recipe.model import Inputs
-from augrecipes.sources.files import decode_mask, read_mask
-from augrecipes.sources.stacks import reader
+from augrecipes.sources.stacks import stack_of
 
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)
@@ -54,7 +54,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     (2, 3, 3)
     """
     if (file := file_of(value)) is not None:
-        image = encoded(file, name="", **decode) if isinstance(file, bytes) else open_encoded(file, **decode)
+        image = _opened(file, **decode)
         return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
     dtype, has_range = decode.get("dtype", "uint8"), bool(decode.get("has_range"))
@@ -106,25 +106,23 @@ def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
     return array.astype(dtype, copy=False)
 
 
-def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any = None, **_: Any) -> NDArray[Any]:
+def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any]:
     """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32; float64 stays float64.
 
     Args:
         value: as for `as_image`; an axis of one in front or behind is left out. An image of Pillow with a palette
             gives the indices of its colours.
-        exif: of what is encoded.
-        max_pixels: the same.
-        frames: the same.
+        floats: whether files of floats are taken, too.
+        decode: arguments of `read_image`.
 
     Raises:
         DataError: it is none of those, or has colours.
 
-    >>> as_labels(np.array([[[0, 7, 300]]]), max_pixels=9)
+    >>> as_labels(np.array([[[0, 7, 300]]]))
     array([[  0,   7, 300]], dtype=uint16)
     """
     if (file := file_of(value)) is not None:
-        how = {"exif": exif, "max_pixels": max_pixels, "frames": frames}
-        return decode_mask(file, name="", **how) if isinstance(file, bytes) else read_mask(file, **how)
+        return _opened(file, mask=True, **decode).labels(floats=floats)
     _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
@@ -139,6 +137,10 @@ def as_labels(value: Any, *, exif: Any = "apply", max_pixels: int, frames: Any =
         return as_mask(_narrowed(array), 1)
     except UnreadableError as error:
         raise DataError(str(error)) from None
+
+
+def _opened(file: bytes | str, **how: Any) -> Encoded:
+    return encoded(file, name="", **how) if isinstance(file, bytes) else open_encoded(file, **how)
 
 
 def is_image(value: Any) -> bool:
@@ -224,15 +226,9 @@ def _sealed(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def split_parts(
-    parts: Mapping[str, Any],
-    inputs: Inputs,
-    images: Sequence[str],
-    axes: Axes,
-    *,
-    undecoded: bool = False,
-    names: Any = None,
-    **decode: Any,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    parts: Mapping[str, Any], inputs: Inputs, images: Sequence[str], axes: Axes, *, undecoded: bool = False,
+    names: Any = None, **decode: Any,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """What a pipeline takes of a sample, and what travels beside it.
 
     Args:
@@ -248,12 +244,13 @@ def split_parts(
         DataError: a part is missing, or not what its name says.
     """
     parts, targets = dict(parts), {}
+    read = partial(stack_of, as_image) if inputs.stack else as_image
     for name in images:
         value = parts.pop(name, None)
         if names is None or name in names:
             if value is None:
                 raise DataError(f"has no {name}{there(parts)}")
-            targets[name] = _saying(name, reader(inputs, as_image), value, axes=axes, undecoded=undecoded, **decode)
+            targets[name] = _saying(name, read, value, axes=axes, undecoded=undecoded, **decode)
     if inputs.stack and inputs.mask != "absent" and parts.get("masks") is not None:
         targets["masks"] = np.stack([_saying("masks", as_labels, mask, **decode) for mask in parts.pop("masks")])
     for name in inputs.taken & parts.keys():

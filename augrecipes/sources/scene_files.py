@@ -19,6 +19,7 @@ from augrecipes.images.encoded import data_errors
 from augrecipes.images.reading import read_bytes
 from augrecipes.ops.fills import as_dtype
 from augrecipes.recipe.targets import Target, missing_targets
+from augrecipes.sources.files import check_size
 from augrecipes.sources.sample_inputs import Axes, as_image, as_labels, file_of, plain_array, split_parts, there
 
 _NUMPY = b"\x93NUMPY"
@@ -38,40 +39,46 @@ def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **d
     Raises:
         DataError: it is none of those.
     """
+    path: str | None = None
     try:
         if target.is_image:
             return np.asarray(as_image(value, axes=axes, **decode | ({"dtype": target.dtype} if target.dtype else {})))
         if isinstance(data := file_of(value), str):
-            with data_errors(data):
-                data = read_bytes(data, image=False)
+            path = data
+            with data_errors(path):
+                data = read_bytes(path, image=False)
         if data is not None and data.startswith(_NUMPY):
             value, data = np.load(BytesIO(data), allow_pickle=False), None
-        if target.has_directions or (target.like == "masks" and getattr(value, "ndim", 0) == 3):
+        several = target.like == "masks"
+        if target.has_directions or (several and getattr(value, "ndim", 0) == 3):
             if data is not None:
                 raise DataError(f"{target.like} are read from arrays that numpy has saved (.npy)")
-            return as_dtype(plain_array(value), name, target.dtype)
-        if target.like == "masks" and isinstance(value, list | tuple):
-            masks = [as_labels(mask, **decode) for mask in value]
-            return as_dtype(np.stack(masks) if masks else np.zeros((0, 1, 1), np.uint8), name, target.dtype)
-        labels = as_labels(value if data is None else data, **decode)
-        return as_dtype(labels[None] if target.like == "masks" else labels, name, target.dtype)
+            array = plain_array(value)
+        elif several and isinstance(value, list | tuple):
+            masks = [as_labels(mask, floats=True, **decode) for mask in value]
+            array = np.stack(masks) if masks else np.zeros((0, 1, 1), np.uint8)
+        else:
+            array = as_labels(value if data is None else data, floats=True, **decode)
+            array = array[None] if several else array
+        return as_dtype(array, name, target.dtype)
     except (ValueError, EOFError) as error:
-        raise DataError(f"{name}: cannot be read: {error}") from None
+        raise DataError(f"{name}: cannot be read: {error}", path) from None
     except DataError as error:
-        raise (error if error.path else DataError(f"{name}: {error.reason}", None, error.step)) from error.__cause__
+        raise (error if error.path else DataError(f"{name}: {error.reason}", path, error.step)) from error.__cause__
 
 
 def split_scene(
     parts: Mapping[str, Any], inputs: Any, images: Sequence[str], axes: Axes, **how: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """As `split_parts`, with the targets that the inputs declare among what a pipeline takes."""
-    given = {name: parts[name] for name in inputs.targets if parts.get(name) is not None}
+    declared = {name: parts[name] for name in inputs.targets if parts.get(name) is not None}
     rest = {name: value for name, value in parts.items() if name not in inputs.targets}
-    for name in missing_targets(inputs.targets, given):
+    for name in missing_targets(inputs.targets, declared):
         raise DataError(f"the recipe requires {name}, and this sample has none{there(rest)}")
     taken, extra = split_parts(rest, inputs, images, axes, **how)
-    how = _decoding(how)
-    return taken | {name: as_target(given[name], name, inputs.targets[name], axes=axes, **how) for name in given}, extra
+    for name, value in declared.items():
+        taken[name] = as_target(value, name, inputs.targets[name], axes=axes, **_decoding(how))
+    return taken, extra
 
 
 def _decoding(how: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +88,7 @@ def _decoding(how: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_targets(
     paths: Mapping[str, Any], unit: int, inputs: Any, image: tuple[str, Any], **decode: Any
-) -> Iterator[tuple[str, NDArray[Any]]]:
+) -> Iterator[tuple[str, Any]]:
     """The targets of a unit that a recipe's inputs declare, by name.
 
     Args:
@@ -95,18 +102,10 @@ def read_targets(
         DataError: one cannot be read, or does not lie on the image; names both files.
     """
     decode = _decoding(decode)
-    for name, target in inputs.targets.items() if paths else ():
-        if name not in paths:
-            continue
-        path = paths[name][unit]
-        try:
-            array = as_target(path, name, target, **decode)
-        except DataError as error:
-            raise (error if error.path else error.with_path(path)) from error.__cause__
-        size = array.shape[1:3] if target.like == "masks" else array.shape[:2]
-        rows, columns = image[1].shape[:2]
-        if array.size and size != (rows * target.factor, columns * target.factor):
-            grid = "" if target.factor == 1 else f" for a target of scale {float(target.factor):g}"
-            message = f"is {size[0]}×{size[1]} px, but its image {image[0]} is {rows}×{columns} px"
-            raise DataError(message + grid, path)
+    for name in [name for name in inputs.targets if name in paths]:
+        path, target = paths[name][unit], inputs.targets[name]
+        array = as_target(path, name, target, **decode)
+        if array.size:
+            size = array.shape[1:] if target.like == "masks" else array.shape
+            check_size(path, size, image[0], image[1].shape, target.factor)
         yield name, array

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from augrecipes.images.encoded import Encoded, data_errors, encoded_pages, open_
 from augrecipes.images.format import UnreadableError, stage
 from augrecipes.images.reading import open_file, read_bytes, read_file_header
 from augrecipes.paths import SKIPPED, is_image
-from augrecipes.recipe.model import Inputs, Recipe
+from augrecipes.recipe.model import Recipe
 from augrecipes.sources.names import is_folder
 
 STACK = "images"  # its key in a sample
@@ -67,21 +66,24 @@ def open_stack(path: str, **how: Any) -> list[Encoded]:
         frames = encoded_pages(data, name=path, **how)
     if not frames:
         raise DataError("holds no frames", path)
-    for k, frame in enumerate(frames):
-        if frame.shape != frames[0].shape:
-            sizes = ("×".join(map(str, one.shape)) for one in (frame, frames[0]))
-            raise DataError("frame {} is {}, and the first is {}: a stack has one size".format(k, *sizes), frame.name)
+    _check_sizes(frames)
     return frames
+
+
+def _by(size: Sequence[int]) -> str:
+    return "×".join(map(str, size))
+
+
+def _check_sizes(frames: Sequence[Any]) -> None:
+    for k, frame in enumerate(frames):
+        if frame.shape != (first := frames[0].shape):
+            sizes = f"frame {k} is {_by(frame.shape)}, and the first is {_by(first)}"
+            raise DataError(f"{sizes}: a stack has one size", getattr(frame, "name", None))
 
 
 def read_stack(path: str, **how: Any) -> NDArray[Any]:
     """A stack as T×H×W×C; `how`: arguments of `read_image`. DataError as of `open_stack`."""
     return np.stack([frame.array() for frame in open_stack(path, **how)])
-
-
-def reader(inputs: Inputs, read: Callable[..., Any]) -> Callable[..., Any]:
-    """What reads the images of a recipe's samples, where `read` reads one."""
-    return partial(stack_of, read) if inputs.stack else read
 
 
 def stack_of(read: Callable[..., Any], value: Any, **how: Any) -> NDArray[Any]:
@@ -95,26 +97,23 @@ def stack_of(read: Callable[..., Any], value: Any, **how: Any) -> NDArray[Any]:
     if getattr(value, "ndim", 3) not in (3, 4) or not len(value):
         raise DataError("a stack is T×H×W or T×H×W×C, of one frame or more, or a list of images")
     frames = [read(frame, **how | {"undecoded": False}) for frame in value]
-    if len(sizes := {frame.shape: None for frame in frames}) > 1:
-        raise DataError(f"frames of {' and '.join('×'.join(map(str, size)) for size in sizes)}: a stack has one size")
+    _check_sizes(frames)
     return np.stack(frames)
 
 
-def read_stacks(
-    table: Any, unit: int, inputs: Any, *, names: Any = None, opened: Any = None, undecoded: Any = False, **how: Any
-) -> dict[str, Any]:
+def read_stacks(table: Any, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
     """What a pipeline takes of a stack: its frames, a mask for each or one for all, boxes and keypoints.
 
     Arguments and errors as of `augrecipes.sources.files.read_files`; frames come decoded.
     """
-    del names, opened, undecoded
     targets: dict[str, Any] = {STACK: read_stack(table.path(unit), **how)}
     if table.masks is not None:
-        path, of_masks = table.masks[unit], {key: how[key] for key in ("exif", "max_pixels", "frames") if key in how}
-        masks = np.stack([mask.labels() for mask in open_stack(path, channels=None, mask=True, **of_masks)])
-        (count, *size), (frames, *of_frames, _) = masks.shape, targets[STACK].shape
-        if size != of_frames or count not in (1, frames):
-            raise DataError(f"is {count} masks of {size} px, but {table.path(unit)} is {frames} of {of_frames}", path)
+        opened = open_stack(path := table.masks[unit], mask=True, **how)
+        masks = np.stack([mask.labels() for mask in opened])
+        (count, *size), (frames, *frame_size, _) = masks.shape, targets[STACK].shape
+        if size != frame_size or count not in (1, frames):
+            said = f"{table.path(unit)} is {frames} frames of {_by(frame_size)} px"
+            raise DataError(f"is {count} masks of {_by(size)} px, but {said}", path)
         targets |= {"mask": masks[0]} if count == 1 < frames else {"masks": masks}
     return targets | table.points(unit, inputs)
 

@@ -212,15 +212,11 @@ def _check_about(store: Store) -> None:
     for name, items in store.tables.items():
         counts, shapes = items.rows[1:] - items.rows[:-1], items.shapes
         if counts.max(initial=0) > 1 or (counts == 0).nonzero()[0].tolist() != lost:
-            raise index.damaged_field(
-                columns, f"items/{name}/rows", "rows without pixels are not those that are unreadable"
-            )
-        if (
-            store.targets[name] == "image"
-            and name not in store.about.get("further", {})
-            and channels is not None
-            and (shapes[:, 2] != channels).any()
-        ):
+            what = "rows without pixels are not those that are unreadable"
+            raise index.damaged_field(columns, f"items/{name}/rows", what)
+        if channels is None or store.targets[name] != "image" or name in store.about.get("further", {}):
+            continue
+        if (shapes[:, 2] != channels).any():
             raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
 
 
@@ -241,10 +237,8 @@ def _column_shapes(store: Store) -> dict[str, Any]:
             values: Any = columns.get(f"{name}/values")
             count = values.shape[0] if isinstance(values, np.ndarray) and values.ndim else 0
             shapes |= {f"{name}/values": _array("f", count, -1), f"{name}/labels": _array("i8", count)}
-            shapes |= {
-                f"{name}/numbers": (..., _array("i8", count, -1)),
-                f"{name}/offsets": _offsets(store.rows, count),
-            }
+            numbers = (..., _array("i8", count, -1))
+            shapes |= {f"{name}/numbers": numbers, f"{name}/offsets": _offsets(store.rows, count)}
     return shapes
 
 

@@ -26,7 +26,7 @@ from augrecipes.images.lossless import DTYPES
 from augrecipes.store.disk import crc32
 
 Role = Literal["image", "mask"]
-_IMAGES, _MASKS = (DTYPES[0], DTYPES[1], DTYPES[3]), DTYPES[:3]
+_IMAGES = DTYPES[0], DTYPES[1], DTYPES[3]
 
 _SPACES = {1: "GRAY", 3: "RGB"}
 _LONGEST = 65_500  # libjpeg's limit
@@ -147,7 +147,7 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
     """Encodes and checksums an array, as `StoreWriter.add` would: for worker processes.
 
     Args:
-        array: uint8, uint16 or float32 H×W×C for an image; uint8, uint16 or int32 H×W for a mask.
+        array: uint8, uint16 or float32 H×W×C for an image; uint8, uint16, int32 or float32 H×W for a mask.
         format: name of a storage format.
         role: whether it is an image or a mask.
         quality: 1 to 100, for formats that lose something.
@@ -201,7 +201,7 @@ def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
 
 def _checked(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
     """The shape of an array, and the place of its dtype in `DTYPES`. StoreError where a store keeps no such array."""
-    dimensions, dtypes = (3, _IMAGES) if role == "image" else (2, _MASKS)
+    dimensions, dtypes = (3, _IMAGES) if role == "image" else (2, DTYPES)
     dtype, shape_text = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))
     if array.ndim != dimensions or dtype not in dtypes:
         allowed = f"{', '.join(map(str, dtypes[:-1]))} or {dtypes[-1]} H×W{'×C' * (role == 'image')}"

@@ -41,7 +41,7 @@ class StoreWriter:
         format: ``raw``, ``lossless`` or ``jpeg``.
         kind: what the caller calls its rows; kept.
         targets: names (identifiers) and what each keeps: ``image`` (uint8, uint16 or float32 H×W×C) or ``mask``
-            (uint8, uint16 or int32 H×W).
+            (uint8, uint16, int32 or float32 H×W).
         rows: how many there will be.
         about: what else to keep in the index, as JSON; keys come back sorted.
         quality: of jpeg, 1 to 100.

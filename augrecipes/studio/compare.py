@@ -194,7 +194,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     if samples[0].path != samples[1].path:
         raise DataError(f"sample {request.index} of B is another file, {samples[1].path}", samples[0].path)
     answer: dict[str, Any] = {"target": name, "words": _words(a, b)}
-    images, is_deep = [], any(view.recipe.inputs.dtype in ("uint16", "float32") for view in views)
+    images, is_deep = [], any(view.recipe.inputs.deep_dtype for view in views)
     for key, view, sample in zip("ab", views, samples, strict=True):
         out, stretch = sample.run(view.pipeline, request.epoch), view.stretch(sample, always=is_deep)
         images.append(rgb_of_output(out[name], view.recipe.outputs.get(name, view.recipe.output), stretch))

@@ -188,10 +188,8 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
 def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
     """A scene of several images: all steps run, then each is shown."""
     drawn = {label: words for label, (_, words) in drawn_in(sample.run(view.pipeline, epoch)).items()}
-    traced, stretch = (
-        dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets)),
-        view.stretch(sample),
-    )
+    traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
+    stretch = view.stretch(sample)
     for path, step in _top(view).items():
         if step.site in traced:
             after = {name: rgb_of_input(image, stretch) for name, image in traced[step.site].items()}

@@ -213,3 +213,25 @@ def test_deep_images_have_the_depth_of_the_recipe() -> None:
     assert not np.array_equal(done["after"], done["image"])
     with pytest.raises(DataError, match="after is uint8, the recipe's inputs say uint16"):
         recipe.compile().at(4)(image=image, after=(image >> 8).astype(np.uint8), twin=image)
+
+
+@pytest.mark.parametrize("how", ["folder", "bytes", "packed"])
+def test_numbers_are_read_from_tiffs_of_floats(tmp_path: Path, how: str) -> None:
+    recipe = ar.load(
+        "version: 1\nrecipe: a\ntargets: {depth: {like: mask, interpolation: linear}}\nsteps: []\neval: []"
+    )
+    for folder in ("photos", "depth"):
+        (tmp_path / folder).mkdir()
+    cv2.imwrite(str(tmp_path / "photos" / "a.png"), np.zeros((6, 7, 3), np.uint8))
+    metres = np.random.default_rng(0).normal(size=(6, 7)).astype(np.float32)
+    cv2.imwrite(str(file := tmp_path / "depth" / "a.tif"), metres)
+    given = {"image": tmp_path / "photos", "depth": tmp_path / "depth"}
+    if how == "folder":
+        sample = ar.ImageFolder(given["image"], recipe, targets={"depth": given["depth"]})[0]
+    elif how == "packed":
+        ar.pack(recipe, given, tmp_path / "store")
+        sample = ar.Packed(tmp_path / "store", recipe)[0]
+    else:
+        image = np.zeros((6, 7, 3), np.uint8)
+        sample = ar.Samples([{"image": image, "depth": file.read_bytes()}], recipe)[0]
+    np.testing.assert_array_equal(sample["depth"].numpy(), metres)

@@ -296,5 +296,5 @@ def test_views(depth: int) -> None:
         assert done.keys() == expected.keys() == ({"a", "b"} if mode == "train" else {"image"})
         assert all(np.abs(done[name].numpy() - expected[name]).max() <= 1e-6 for name in done)
     assert torch.equal(stage(torch.from_numpy(loaded["image"])), done["image"])
-    with pytest.raises(ar.DataError, match="the batch has none of image, a, b; it has 'label'"):
+    with pytest.raises(ar.DataError, match="the batch has no 'image' or 'a' or 'b'; it has 'label'"):
         stage({"label": torch.zeros(2)})

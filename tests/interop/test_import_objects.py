@@ -13,7 +13,7 @@ from augrecipes.cli import main
 from augrecipes.compat.albumentations import A
 from augrecipes.interop.gain import gain
 from augrecipes.interop.importing import draft_of
-from augrecipes.recipe.keys import imagenet
+from augrecipes.recipe.outputs import imagenet
 
 CODE = (Path(__file__).parent / "configs" / "mine.py.txt").read_text(encoding="utf-8")
 

@@ -183,6 +183,12 @@ def test_what_is_written_of_channels_reads_back_equal() -> None:
     assert [inner.channels for inner in loaded.steps[0].steps] == [(0, 3), (2,), ()]
 
 
+def test_channels_beyond_those_with_names_are_written_as_numbers() -> None:
+    read = recipe(["GaussianBlur: {channels: [nir, 5], p: 1}"], "channels: {names: [r, nir]}")
+    assert "channels: [nir, 5]" in to_yaml(read)
+    assert parse_text(to_yaml(read)) == read
+
+
 def test_it_finds_steps_that_change_all_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(on_channels.OnChannels, "apply_with_params")
     assert differs_from_alone("InvertImg: {p: 1}", "uint8", [3])

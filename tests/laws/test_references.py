@@ -56,7 +56,7 @@ def by_albumentations(img: np.ndarray, name: str, drawn: dict[str, Any]) -> np.n
     reference = ar.read_image(drawn["reference"], channels=channels)
     if img.dtype == np.float32:
         reference = reference.astype(np.float32) / np.float32(255)
-    amount = drawn["beta" if name == "FDA" else "blend_ratio"]
+    amount = drawn["amount"]
     limits: Any = {"beta_limit": (amount, amount)} if name == "FDA" else {"blend_ratio": (amount, amount)}
     step = getattr(A, name)(**limits, metadata_key="references", p=1.0)
     # Its own resize drops the axis of one channel, which makes one of two axes of the image's three.

@@ -83,23 +83,11 @@ def numbers_move_as_floats_of_images_do(recipe: Recipe, seed: int) -> None:
         np.testing.assert_allclose(done["depth"], done["image"][..., 1], atol=1e-4)
 
 
-def test_a_twin_is_the_image_and_a_second_mask_the_mask() -> None:
-    holds(are_the_same, recipes(steps_for(3), boxes=False), SEEDS)
-
-
-def test_what_shares_geometry_moves_as_the_image() -> None:
-    holds(moves_alike, recipes(MOVES + TURNS + SIZES + pool("ElasticTransform, CoarseDropout"), boxes=False), SEEDS)
-
-
 LINEAR = pool("""
     D4, Rotate: {limit: 40, interpolation: linear}, RandomResizedCrop: {size: [30, 26]}, Affine: {rotate: [-20, 20]},
     ElasticTransform, GridDistortion, OpticalDistortion, Perspective, ThinPlateSpline, PiecewiseAffine,
     RandomCrop: {height: 24, width: 20}, Resize: {height: 30, width: 60}
 """)
-
-
-def test_numbers_are_interpolated_as_those_of_images() -> None:
-    holds(numbers_move_as_floats_of_images_do, recipes(LINEAR, boxes=False, max_steps=3), SEEDS)
 
 
 # Values that are drawn for each.
@@ -108,10 +96,6 @@ COLOURS = "[RandomBrightnessContrast: {p: 1}, GaussNoise: {p: 1}, OneOf: {steps:
 
 
 def test_each_date_has_colours_of_its_own() -> None:
-    each_has_its_own(None)
-
-
-def each_has_its_own(_: Any) -> None:
     recipe = ar.load(
         "version: 1\nrecipe: a\ntargets: {b: {like: image, share: geometry}, c: {like: image, share: geometry}}\n"
         f"steps: {COLOURS}\neval: []"
@@ -185,14 +169,6 @@ def normals_turn(recipe: Recipe, seed: int) -> None:
     assert np.abs(np.linalg.norm(done["rough"], axis=2) - lengths)[seen].max(initial=0) < 1e-2
 
 
-def test_a_flow_turns_with_the_image() -> None:
-    holds(vectors_turn, recipes(TURNS + SIZES + PERSPECTIVES, boxes=False, max_steps=4), SEEDS)
-
-
-def test_normals_turn_and_mirror_and_keep_their_length() -> None:
-    holds(normals_turn, recipes(TURNS + SIZES, boxes=False, max_steps=4), SEEDS)
-
-
 # Other grids.
 
 
@@ -210,10 +186,6 @@ def are_windows_of_both(recipe: Recipe, seed: int) -> None:
     low, image = np.zeros((SIZE[0] // 2, SIZE[1] // 2), np.uint8), photo(seed, 3, "uint8", SIZE)
     done = made(with_targets(recipe, low=Target("mask", scale=0.5)), seed, {"image": image, "low": low})
     assert done["image"].shape == (done["low"].shape[0] * 2, done["low"].shape[1] * 2, 3)
-
-
-def test_windows_begin_at_even_places_next_to_a_grid_of_half() -> None:
-    holds(are_windows_of_both, recipes(pool("RandomCrop: {height: 24, width: 20}, HorizontalFlip"), boxes=False), SEEDS)
 
 
 def doubled(image: np.ndarray) -> np.ndarray:
@@ -244,12 +216,23 @@ def places_on_grids(recipe: Recipe, seed: int) -> None:
         assert np.abs(shown - before)[seen].max(initial=0) < 0.05 * max(1, 1 / scale)
 
 
-def test_windows_and_turns_cut_the_same_of_every_grid() -> None:
-    holds(other_grids_show_the_same, recipes(EVEN, boxes=False), SEEDS)
+# Each law, the steps of its recipes, and how many they have at most.
+LAWS: dict[Any, tuple[Pool, int]] = {
+    are_the_same: (steps_for(3), 8),
+    moves_alike: (MOVES + TURNS + SIZES + pool("ElasticTransform, CoarseDropout"), 8),
+    numbers_move_as_floats_of_images_do: (LINEAR, 3),
+    vectors_turn: (TURNS + SIZES + PERSPECTIVES, 4),
+    normals_turn: (TURNS + SIZES, 4),
+    are_windows_of_both: (pool("RandomCrop: {height: 24, width: 20}, HorizontalFlip"), 8),
+    other_grids_show_the_same: (EVEN, 8),
+    places_on_grids: (GRIDS, 2),
+}
 
 
-def test_warps_put_the_same_places_on_every_grid() -> None:
-    holds(places_on_grids, recipes(GRIDS, boxes=False, max_steps=2), SEEDS)
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_law(law: Any) -> None:
+    steps, most = LAWS[law]
+    holds(law, recipes(steps, boxes=False, max_steps=most), SEEDS)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +321,7 @@ test_planted_faults_are_caught = planted_faults(
     {
         "a flow that does not turn": (one_step(vectors_turn, "D4"), (target_steps, "turned_vectors", _as_they_came)),
         "normals that do not turn": (one_step(normals_turn, "D4"), (target_steps, "turned_normals", _as_they_came)),
-        "the same draws for each": (each_has_its_own, (Draws, "add", _unsalted)),
+        "the same draws for each": (lambda _: test_each_date_has_colours_of_its_own(), (Draws, "add", _unsalted)),
         "the step's own interpolation": (
             one_step(numbers_move_as_floats_of_images_do, "Rotate, RandomResizedCrop: {size: [30, 26]}"),
             (Target, "sampling", property(lambda _: None)),

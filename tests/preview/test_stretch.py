@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augrecipes as ar
+from augrecipes.preview import sheet_of
 from augrecipes.preview.display import rgb_of_input, rgb_of_output
+from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.stretch import NODATA, PLAIN, stretch_of
-from augrecipes.recipe.model import Inputs, Normalize, Output
+from augrecipes.recipe.model import Inputs, Normalize, Output, Recipe
 
 OUTPUTS = (
     Output(layout="hwc"),
@@ -34,25 +36,13 @@ def deep(inputs: Inputs, seed: int = 0, shape: tuple[int, ...] = (31, 40, 3)) ->
 @pytest.mark.parametrize("inputs", INPUTS.values(), ids=list(INPUTS))
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_an_image_looks_the_same_before_and_after_the_output_conversion(inputs: Inputs, output: Output) -> None:
-    recipe = ar.load({
-        "version": 1, "recipe": "x", "steps": ["NoOp"],
-        "inputs": {"depth": 16 if inputs.dtype == "uint16" else inputs.dtype, "range": list(inputs.full_range)},
-        "output": _written(output),
-    })  # fmt: skip
-    image = deep(inputs)
-    stretch = stretch_of([image], recipe.inputs)
+    recipe, image = Recipe("x", inputs=inputs, output=output, eval=()), deep(inputs)
+    stretch = stretch_of([image], inputs)
     shown = rgb_of_input(image, stretch)
-    out = rgb_of_output(recipe.compile().at(0)(image=image)["image"], recipe.output, stretch)
+    out = rgb_of_output(recipe.compile().at(0)(image=image)["image"], output, stretch)
     assert np.abs(shown.astype(int) - out).max() <= 1
     assert (shown.min(), shown.max()) == (0, 255)
     assert rgb_of_input(image[..., :1], stretch).std() > 50
-
-
-def _written(output: Output) -> dict[str, Any]:
-    written: dict[str, Any] = {"layout": output.layout, "color": output.color}
-    if output.normalize is None:
-        return written | {"range": list(output.range)}
-    return written | {"normalize": {"mean": list(output.normalize.mean), "std": list(output.normalize.std)}}
 
 
 @given(st.integers(1, 60_000), st.integers(2, 5_000), st.sampled_from([1, 2, 3, 5]))
@@ -106,3 +96,11 @@ def test_images_of_8_bits_are_shown_as_they_are() -> None:
     flat = np.full((9, 8, 3), 7, np.uint16)
     assert stretch_of([flat], Inputs(dtype="uint16")).words == ""
     assert stretch_of([flat], Inputs(dtype="uint16", nodata=7)).words == ""
+
+
+def test_a_sheet_says_how_to_declare_a_range_that_values_fill() -> None:
+    data: Any = [{"image": deep(INPUTS["12 bits"], seed)} for seed in range(2)]
+    for inputs, expected in (({"depth": 16}, "range: [0, 2047]"), ({"depth": 16, "range": [0, 4095]}, "")):
+        recipe = ar.load({"version": 1, "recipe": "x", "inputs": inputs, "steps": ["HorizontalFlip"]})
+        footers = sheet_of(recipe, SheetRequest(data, 2, 2)).footers
+        assert (expected in footers[0]) if expected else not footers

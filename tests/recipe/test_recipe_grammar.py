@@ -231,6 +231,11 @@ def test_inputs_count_on_the_coarsest_target() -> None:
     assert inputs("{image: {min_size: [10, 90]}, hr: {min_size: [190, 64]}}").min_size == (48, 90)
     assert inputs("{b: {min_size: [10, 9]}}", "{a: 2, b: 3}").min_size == (8, 6)
     assert inputs("{lr: {channels: 1}, hr: {channels: 1}}").channels == 1
+    assert inputs("{depth: 16, lr: {range: [0, 4095]}}").range == (0, 4095)
+    assert inputs("{stack: {channels: 1}, targets: {channels: 1}}", "{stack: 1, targets: 2}").channels == 1
+    (problem,) = problems("- D4", more="inputs: {stack: frames}\n")
+    assert problem.code == "E402"
+    assert problem.message.startswith("unknown key 'stack'")
     (problem,) = problems("- D4", more="inputs: {lr: {channels: 1}, hr: {channels: 3}}\n")
     assert (problem.code, problem.name) == ("E402", "inputs.hr.channels")
 

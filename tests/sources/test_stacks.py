@@ -143,10 +143,8 @@ def test_a_csv_file_and_a_source(tmp_path: Path, clips: Clips) -> None:
     Image.fromarray(frames(1, 1)[0, ..., 0]).save(tmp_path / "m.png")
     (tmp_path / "x.csv").write_text("image,label,mask\nclips/cat/clip1,3,m.png\nc.tif,4,m.png\n")
     ds = ar.ImageFolder(files=tmp_path / "x.csv", recipe=RECIPE)
-    assert [(one["images"].shape[0], one["label"], one["mask"].shape) for one in ds] == [
-        (12, 3, (24, 32)),
-        (5, 4, (24, 32)),
-    ]
+    for k, count in enumerate((12, 5)):
+        assert (ds[k]["images"].shape[0], ds[k]["label"], ds[k]["mask"].shape) == (count, 3 + k, (24, 32))
     stack, masks = frames(4), frames(4, 1)[..., 0]
     rows = [{"images": stack, "masks": masks, "label": 2}, {"images": [*stack], "masks": [*masks], "label": 1}]
     samples = ar.Samples(rows, RECIPE, mode="eval")

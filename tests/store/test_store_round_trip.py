@@ -148,7 +148,7 @@ def test_items_made_elsewhere_give_the_same_bytes(format: str, tmp_path: Path) -
         ("raw", "image", np.zeros((2, 2), np.uint8), "uint8, uint16 or float32 H×W×C, not as uint8 2×2"),
         ("raw", "image", np.zeros((2, 2, 3), np.float64), "not as float64 2×2×3"),
         ("raw", "image", np.zeros((0, 2, 3), np.uint8), "no pixels"),
-        ("raw", "mask", np.zeros((2, 2), np.int64), "uint8, uint16 or int32 H×W, not as int64"),
+        ("raw", "mask", np.zeros((2, 2), np.int64), "uint8, uint16, int32 or float32 H×W, not as int64"),
         ("jpeg", "image", np.zeros((2, 2, 4), np.uint8), "1 or 3 channels, not 4"),
         ("jpeg", "image", np.zeros((70_000, 1, 1), np.uint8), "70,000×1"),
         ("jpeg", "image", np.zeros((2, 2, 3), np.uint16), "8 bits, not of uint16; pack as raw or lossless"),

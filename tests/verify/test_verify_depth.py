@@ -132,8 +132,8 @@ def test_sheets_of_folders_say_how_they_are_stretched(folders: dict[str, Path], 
     ds = ar.ImageFolder(folders[name], deep)
     shown = ds.show(2)
     captions = [cell.caption for row in shown.rows for group in row.groups for cell in group.cells]
-    assert all(caption.startswith("stretched from ") for caption in captions)
+    assert all("stretched from " in caption for caption in captions), captions
     assert "<img" in ds._repr_html_()
     (row, *_) = samples_sheet({"deep": deep}, Setting(folders[name]), {"deep": "exact"}).rows
-    assert row.notes[1].startswith("stretched from ")
+    assert "stretched from " in " ".join(row.notes)
     assert row.groups[0].cells[0].image.std() > 20

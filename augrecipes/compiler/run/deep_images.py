@@ -4,14 +4,17 @@ values sees them as floats of 0..1, as albumentations defines its steps for floa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from augrecipes.compat import Mixin
-from augrecipes.compat.albumentations import change_class
+from augrecipes.compat.albumentations import change_class, wrap_apply
+from augrecipes.compat.steps import functions_of
 from augrecipes.errors import DataError
+from augrecipes.ops.constants import BORDER
+from augrecipes.ops.fills import setting
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.inputs import Inputs
 
@@ -34,6 +37,19 @@ class InUnitRange(Mixin):  # type: ignore[misc]
         for name, image in images.items():
             done[name] = from_unit(done[name], units[name], image, self.own_range)
         return done
+
+
+class NoEdgeToFill(Mixin):  # type: ignore[misc]
+    """Steps with a constant border, where no data lies beyond the image: no pixel of data is mixed with the fill."""
+
+    def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+        """The image H×W×C, its edge pixels repeated beyond it; the plane of valid pixels says what is data."""
+        return _repeat_edge(self, super().apply, img, *args, **params)
+
+
+def _repeat_edge(step: Any, apply: Callable[..., Any], img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
+    with setting(step, "border_mode", BORDER["replicate"]):
+        return np.asarray(apply(img, *args, **params))
 
 
 def to_unit(image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
@@ -78,9 +94,18 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range
         elif not is_unit:
-            cls: Any = type(step)
-            change_class(step, type(cls)(cls.__name__, (InUnitRange, cls), {"__module__": cls.__module__}))
+            _add_mixin(step, InUnitRange)
             step.own_range, step.image_names = inputs.full_range, names
+        is_padded = moves and getattr(step, "border_mode", None) == BORDER["constant"]
+        if inputs.nodata is not None and is_padded and "mask" in functions_of(step):
+            _add_mixin(step, NoEdgeToFill)
+            if "apply" in vars(step):  # a faster one
+                wrap_apply(step, _repeat_edge, step)
+
+
+def _add_mixin(step: Any, mixin: type) -> None:
+    cls: Any = type(step)
+    change_class(step, type(cls)(cls.__name__, (mixin, cls), {"__module__": cls.__module__}))
 
 
 def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:
@@ -99,7 +124,7 @@ def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple
     valid = ~missing
     if missing.any():
         image = image.copy()
-        image[missing] = image[valid].mean(axis=0) if valid.any() else inputs.full_range[0]
+        image[missing] = image[valid].mean(axis=0, dtype=np.float64) if valid.any() else inputs.full_range[0]
     return image, valid.view(np.uint8)
 
 

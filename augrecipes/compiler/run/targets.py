@@ -33,12 +33,14 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
         image = image[..., None]
     if image.ndim != 3 or not image.size:
         raise DataError(f"{name} must be H×W or H×W×C with at least one pixel, got shape {image.shape}")
+    image = in_native_order(image)
     if image.dtype not in DTYPES:
-        raise DataError(f"{name} must be uint8 (0..255) or float32 (0..1), got {image.dtype}")
+        what = inputs.dtype if inputs.deep_dtype else "uint8 (0..255) or float32 (0..1)"
+        raise DataError(f"{name} must be {what}, got {image.dtype}")
     if image.dtype == _UINT16 and inputs.dtype is None:
         cure = "say `inputs: {depth: 16}` in the recipe, or give it 8 bits: (image >> 8).astype(np.uint8)"
         raise DataError(f"{name} is uint16, and the recipe takes 8 bits: {cure}")
-    if image.dtype == _FLOAT32:
+    if image.dtype == _FLOAT32 and inputs.dtype in (None, "float32"):
         if inputs.range is None and inputs.nodata is None:
             check_range(image, name)
         if inputs.nodata is None and np.isnan(np.dot(flat := image.ravel(), flat)):
@@ -47,6 +49,15 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
             )
         image = np.ascontiguousarray(image)  # numpy adds up in the order in which numbers lie, and floats round
     return check_size(image, inputs, name)
+
+
+def in_native_order(array: np.ndarray) -> np.ndarray:
+    """The array, its numbers in this machine's order of bytes.
+
+    >>> in_native_order(np.array([1, 2], ">u2")).dtype
+    dtype('uint16')
+    """
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def check_range(image: np.ndarray, name: str) -> None:
@@ -106,6 +117,7 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tup
         mask = mask.array()
     if not isinstance(mask, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(mask).__name__}")
+    mask = in_native_order(mask)
     if mask.ndim == axes + 3 and mask.shape[-1] == 1:
         mask = mask[..., 0]
     if mask.ndim not in (axes + 2, axes + 3) or mask.shape[axes : axes + 2] != image.shape[:2] or not mask.size:

@@ -54,7 +54,8 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return [*([label] if label else []), f"index {one.sample.index}"]
 
     def stretched(one: DrawnSample) -> Stretch:
-        return stretch_of([one.sample.images["image"]], recipe.inputs)
+        sources = parts(one.sample.targets, pipeline.targets[0])
+        return stretch_of([image for _, _, image, _ in sources], recipe.inputs)
 
     def alone(one: DrawnSample) -> list[Cell]:
         stretch = stretched(one)
@@ -62,7 +63,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
 
     def row(one: DrawnSample) -> SheetRow:
         shown = [*parts(one.sample.targets, pipeline.targets[0])]
-        images, stretch = {"image": shown[0][2]}, stretch_of([image for _, _, image, _ in shown], recipe.inputs)
+        images, stretch = {"image": shown[0][2]}, stretched(one)
         source = annotated(rgb_of_input(images["image"], stretch), shown[0][3], recipe, classes)
         if is_stack:
             source = Cell(np.hstack([rgb_of_input(image, stretch) for _, _, image, _ in shown]))
@@ -87,7 +88,9 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     lines = request.lines(pipeline, often, output)
     legend = [(label_colour(k), name) for k, name in enumerate(classes)]
     masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
-    return Sheet(rows, recipe.name, lines, [*left_out(skipped), *mask_hint(recipe, masks)], legend, across)
+    hint = max(map(stretched, drawn), key=lambda stretch: stretch.high).hint
+    footers = [*left_out(skipped), *mask_hint(recipe, masks), *filter(None, [hint])]
+    return Sheet(rows, recipe.name, lines, footers, legend, across)
 
 
 def frames_of(targets: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:

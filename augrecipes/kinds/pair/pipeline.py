@@ -24,7 +24,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.programs import why_not_native
 from augrecipes.compiler.run.take_channels import take_channels
-from augrecipes.compiler.run.targets import DTYPES, arrival_of, image_in
+from augrecipes.compiler.run.targets import DTYPES, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
@@ -204,8 +204,8 @@ class PairPipeline(Pipeline):
         images: dict[str, np.ndarray | EncodedWindow] = {}
         for name in self.targets:
             image = rest.pop(name)
-            is_file = self.reads and arrival_of(image, self.recipe.inputs) == "encoded"
-            images[name] = image_in(image, self._inputs[name], name, lazily=is_file)
+            lazily = self.reads and getattr(image, "dtype", None) != np.float32  # each of whose values is looked at
+            images[name] = image_in(image, self._inputs[name], name, lazily=lazily)
             warn_of_floats(self, images[name])
         if not self.compiled.resumes:  # what steps have left may differ
             _check_same_form(images)
@@ -232,13 +232,18 @@ class PairPipeline(Pipeline):
 
     def _steps(self, key: Key, images: SceneImages, stages: list[tuple[str, Any]] | None = None) -> Scene:
         """The scene behind the steps, every step at its key."""
-        arrays = {name: image.array() if isinstance(image, EncodedWindow) else image for name, image in images.items()}
+        first = self.keyed_steps[0] if self.keyed_steps else None
+        # Of files no more is decoded than a window that is cut first.
+        cuts = isinstance(first, PairStep) and first.how == "window"
+        arrays: dict[str, Any] = dict(images) if cuts else _decoded(images)
         matrix = np.eye(3) if self.compiled.save_applied_params else None
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
         try:
             for step in self.keyed_steps:
                 step(scene=scene)
+                if cuts and step is first:
+                    scene.arrays |= _decoded(scene.arrays)
                 if not isinstance(step, Degrade):  # it has added its own steps
                     scene.add_stage(self.label_of(step))
             scene.size()
@@ -250,6 +255,10 @@ class PairPipeline(Pipeline):
             if array.dtype not in DTYPES:
                 raise DataError(f"the steps left {name} as {array.dtype}; images are uint8, uint16 or float32")
         return scene
+
+
+def _decoded(images: SceneImages) -> dict[str, np.ndarray]:
+    return {name: image.array() if isinstance(image, EncodedWindow) else image for name, image in images.items()}
 
 
 def _check_same_form(arrays: Mapping[str, np.ndarray | EncodedWindow]) -> None:

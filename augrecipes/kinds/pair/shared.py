@@ -12,6 +12,7 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compat.steps import sampler_of
+from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.step_draws import is_plain_window, with_channels
 from augrecipes.compiler.lowering.lower import transform
 from augrecipes.compiler.run.deep_images import from_unit, to_unit
@@ -103,11 +104,11 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
             scene.matrix = None if move is None else move @ scene.matrix
         return params
 
-    def _changed(self, image: np.ndarray, params: dict[str, Any], factor: int, step: Any) -> np.ndarray:
+    def _changed(self, image: Any, params: dict[str, Any], factor: int, step: Any) -> np.ndarray:
         """The image of a target after the step.
 
         Args:
-            image: before it.
+            image: before it; a window of a file where it is the first step.
             params: what was drawn.
             factor: of the target.
             step: the transform whose own sizes, if it has any, are in the target's pixels.
@@ -115,6 +116,7 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         if self.how == "window" and is_plain_window(params):
             x_min, y_min, x_max, y_max = (int(v) * factor for v in params["crop_coords"])
             return image[y_min:y_max, x_min:x_max]
+        image = image.array() if isinstance(image, EncodedWindow) else image
         if self.how == "resampled" and "matrix" not in params and "scale" in params:
             return with_channels(_rescaled(step, params, image, factor))
         own = params if self.how == "plain" else _scaled_params(params, factor)

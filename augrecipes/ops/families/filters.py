@@ -96,11 +96,5 @@ RECORDS = (
     _odd("UnsharpMask", neutral={"alpha": 0}, fast="fast_steps:unsharp_mask"),
     _odd("RingingOvershoot", above_zero=("cutoff",)),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
-    _filter(
-        "AugMix",
-        channels=(1, 3),
-        displaces=True,
-        in_levels=True,
-        module="augrecipes.ops.policy_steps",
-    ),
+    _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.policy_steps"),
 )
