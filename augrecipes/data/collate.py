@@ -75,10 +75,9 @@ class Collate:
                 raise CollateError(f"samples do not fit into one batch: {error}; give collate= a function") from error
         _check_keys(samples)
         batch: dict[str, Any] = {}
-        ragged = self.ragged_keys.difference(_STACKS if _STACKS[0] in samples[0] else ())  # masks of frames are as many
         for key in samples[0]:
             values = [sample[key] for sample in samples]
-            if key in ragged:
+            if key in self.ragged_keys:
                 batch[key] = values
             elif isinstance(values[0], torch.Tensor | np.ndarray):
                 tensors = [torch.as_tensor(v) for v in values]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -140,7 +140,7 @@ def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRo
     for run, out, stretch in zip(runs, drawn.outputs, drawn.stretches, strict=True):
         images.append(rgb_of_output(out[name], run.recipe.outputs.get(name, run.recipe.output), stretch))
         sides.append((run.name, run.recipe, out, stretch))
-    difference, notes = _difference(images, values), [*_targets_that_differ(drawn)]
+    difference, notes = _difference(images, values), [*_targets_that_differ(drawn, runs[0].recipe.targets)]
     return comparison_row(drawn.given, name, runs[0].pipeline.origins[name], sides, difference, notes)
 
 
@@ -154,12 +154,12 @@ def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> C
     return difference_group(distance, "identical" if same else "looks the same, other values")
 
 
-def _targets_that_differ(drawn: ComparedSample) -> Iterator[str]:
-    """What else differs: labels of masks, boxes, keypoints."""
-    for name in ("mask", "boxes", "keypoints"):
+def _targets_that_differ(drawn: ComparedSample, further: Iterable[str]) -> Iterator[str]:
+    """What else differs: labels of masks, boxes, keypoints, further targets."""
+    for name in ("mask", "boxes", "keypoints", *further):
         if any(name not in out for out in drawn.outputs):
             continue
         a, b = (np.asarray(out[name]) for out in drawn.outputs)
         if not np.array_equal(a, b):
             share = f" in {100 * float((a != b).mean()):.3g} %" if name == "mask" and a.shape == b.shape else ""
-            yield f"{name} {'differs' if name == 'mask' else 'differ'}{share}"
+            yield f"{name} {'differ' if name in ('boxes', 'keypoints') else 'differs'}{share}"

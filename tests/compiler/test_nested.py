@@ -199,6 +199,21 @@ def test_several_images_do_not_nest(kind: str) -> None:
             attempt()
 
 
+@pytest.mark.parametrize(
+    ("inputs", "what"),
+    [
+        ("targets: {after: {like: image}}", "targets"),
+        ("channels: {count: 4, take: [2, 1, 0]}", "take"),
+        ("nodata: 0", "nodata"),
+        ("mask: {values: {255: 1}}", "of masks"),
+    ],
+)
+def test_what_is_done_before_the_first_step_does_not_nest(inputs: str, what: str) -> None:
+    made = parse_text(f"{HEAD}inputs: {{{inputs}}}\nsteps: [HorizontalFlip]\n").compile()
+    with pytest.raises(TypeError, match=f"{what}.* mean nothing among others' steps"):
+        A.Compose([made])
+
+
 def of_twelve(_: Any) -> None:
     for seed in range(12):
         agrees(STEPS[seed % 3], "exact", False, seed)

@@ -10,6 +10,7 @@ import torch
 from support.checks import same
 
 import augrecipes as ar
+from augrecipes.diff.images import compared
 from augrecipes.errors import DataError, RecipeError, StoreError
 from augrecipes.packing.run import pack
 from augrecipes.preview.scene import rgb_of_target
@@ -117,6 +118,13 @@ def test_optimised_scenes_are_verified() -> None:
     result = verify(ar.load(RECIPE), scenes(), optimize="fast", samples=3)
     assert not result.broken
     assert {"depth", "flow", "after"} <= {figure.target for figure in result.figures}
+
+
+def test_a_comparison_says_which_targets_differ() -> None:
+    mirrored = ar.load(RECIPE.replace("  - D4\n", "  - D4\n  - HorizontalFlip: {p: 1}\n"))
+    rows = [compared(ar.load(RECIPE), other, scenes(), rows=1).rows[0] for other in (mirrored, ar.load(RECIPE))]
+    told = [[name for name in ("depth", "flow", "low") if f"{name} differs" in row.notes[0]] for row in rows]
+    assert told == [["depth", "flow", "low"], []]
 
 
 def test_a_device_makes_each_image() -> None:

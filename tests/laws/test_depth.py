@@ -176,14 +176,12 @@ def test_no_data_is_out_of_statistics() -> None:
     assert not made_of[0][:, :20].any()
 
 
-_BORDERS = {
-    name: {"border_mode": "constant", **args, "p": 1}
-    for name, args in {
-        "Affine": {"rotate": [20, 20], "scale": [0.8, 0.8]}, "Rotate": {"limit": [20, 20]}, "Perspective": {},
-        "ElasticTransform": {"alpha": 300, "sigma": 10}, "OpticalDistortion": {"distort_limit": [0.3, 0.3]},
-        "ShiftScaleRotate": {"shift_limit": [0.1, 0.1]}, "PadIfNeeded": {"min_height": 90, "min_width": 90},
-    }.items()
+_WARPS: dict[str, dict[str, Any]] = {
+    "Affine": {"rotate": [20, 20], "scale": [0.8, 0.8]}, "Rotate": {"limit": [20, 20]}, "Perspective": {},
+    "ElasticTransform": {"alpha": 300, "sigma": 10}, "OpticalDistortion": {"distort_limit": [0.3, 0.3]},
+    "ShiftScaleRotate": {"shift_limit": [0.1, 0.1]}, "PadIfNeeded": {"min_height": 90, "min_width": 90},
 }  # fmt: skip
+_BORDERS = {name: {"border_mode": "constant", **args, "p": 1} for name, args in _WARPS.items()}
 
 
 @pytest.mark.parametrize("name", _BORDERS)

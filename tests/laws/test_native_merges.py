@@ -121,7 +121,7 @@ class File(Picture):
 def made_by(recipe: Recipe, image: Any, seed: int, kernels: Any, mask: np.ndarray | None = None) -> list[Any]:
     """What programs make of four samples; None where they do not."""
     with using(kernels):
-        pipeline = build(recipe, "fast", seed).coming(arrival_of(image))
+        pipeline = build(recipe, "fast", seed).coming(arrival_of(image, recipe.inputs))
         given = {"image": image} if mask is None else {"image": image, "mask": mask}
         assert mask is None or isinstance(pipeline.native, str) or isinstance(pipeline.programs.masks(), Program)
         return [by_programs(pipeline, index, given) for index in range(4)]

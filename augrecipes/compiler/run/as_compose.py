@@ -27,14 +27,12 @@ _SEVERAL = (
     "class of your own: ar.register), or call one after the other"
 )
 _MASKS = "a compiled pipeline keeps its masks' interpolation: say it in the recipe, step by step"
-_TARGETS = "the recipe's further `targets:` mean nothing among others' steps: call this pipeline by itself"
-_OBJECTS = "`of` and `flip_pairs` of keypoints mean nothing among others' steps: call this pipeline by itself"
+_ALONE = "{} of the recipe mean nothing among others' steps: call this pipeline by itself"
 _SEED = "a pipeline's draws are keyed by its seed; for another seed, recipe.compile(seed=...)"
 _STEPS = (
     "this step belongs to a compiled pipeline, which keys its draws; A.Compose([*pipeline]) has steps of its own, as "
     "the recipe has them, without the recipe's output"
 )
-_TAKES = "`take` of channels means nothing among others' steps: call this pipeline by itself"
 _BITS = 63
 
 
@@ -127,8 +125,7 @@ class AsCompose(Displayed, Compose):
         guard(sites, of.recipe.max_bytes)
         if of.optimize != "none":
             fast_apply.attach(step for step, _, _ in sites)
-        if of.recipe.inputs.is_deep:
-            deep_images.attach((step for step, _, _ in sites), of.recipe.inputs, self.image_names)
+        deep_images.attach((step for step, _, _ in sites), of.recipe.inputs, self.image_names)
         output = [_OutputStep(of.recipe), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
         self.nested = Compose(
             [*transforms_of(lowered), *output], is_check_shapes=False, additional_targets=dict(of.added) or None
@@ -148,15 +145,19 @@ class AsCompose(Displayed, Compose):
             return
         if not self.nests:
             raise TypeError(_SEVERAL.format(self.compiled.recipe.kind))
-        if self.compiled.recipe.targets:
-            raise TypeError(_TARGETS)
         if mask_interpolation is not None:
             raise TypeError(_MASKS)
-        points = self.compiled.recipe.inputs.keypoints
-        if points is not None and (points.of or points.flip_pairs):
-            raise TypeError(_OBJECTS)
-        if self.compiled.recipe.inputs.takes_channels:
-            raise TypeError(_TAKES)
+        inputs = self.compiled.recipe.inputs
+        points = inputs.keypoints
+        before_steps = {
+            "further `targets:`": inputs.targets,
+            "`of` and `flip_pairs` of keypoints": points is not None and (points.of or points.flip_pairs),
+            "`take` of channels": inputs.takes_channels,
+            "pixels of `nodata`": inputs.nodata is not None,
+            "`values` and `threshold` of masks": inputs.mask_labels,
+        }
+        if words := [what for what, is_said in before_steps.items() if is_said]:
+            raise TypeError(_ALONE.format(", ".join(words)))
         if self.nested is None:
             self._nest()
 

@@ -112,10 +112,7 @@ class SampleColumns:
         """The same with masks that are labels, as steps take them."""
         if said is None or self.mask is None:
             return self
-        mask: Any = [labels_of(element(self.mask, k), said) for k in range(len(self))]
-        if isinstance(self.mask, MappedImages) and all(one.dtype == np.uint8 for one in mask):
-            mask = MappedImages.of([one.reshape(*one.shape[:2], 1) for one in mask])
-        return replace(self, mask=mask)
+        return replace(self, mask=[labels_of(element(self.mask, k), said) for k in range(len(self))])
 
     def sample(self, k: int) -> Sample:
         """The targets of one."""

@@ -77,7 +77,7 @@ def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_ran
 
 
 def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
-    """Let transforms, which no Compose has taken up yet, run on deep images.
+    """Let transforms, which no Compose has taken up yet, run on images that are deep, if the inputs say so.
 
     Args:
         steps: the transforms.
@@ -85,7 +85,7 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         images: names of the targets that are images.
     """
     names, is_unit = frozenset(images), inputs.full_range == (0.0, 1.0) or inputs.dtype in (None, "uint8")
-    for step in steps:
+    for step in steps if inputs.is_deep else ():
         if not hasattr(step, "apply"):
             continue  # a group
         record = op_record(type(step).__name__)
@@ -96,31 +96,16 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         elif not is_unit:
             _add_mixin(step, InUnitRange)
             step.own_range, step.image_names = inputs.full_range, names
-        if inputs.nodata is not None and moves and "mask" in functions_of(step):
-            if getattr(step, "border_mode", None) == BORDER["constant"]:
-                _add_mixin(step, NoEdgeToFill)
-                if "apply" in vars(step):  # a faster one
-                    wrap_apply(step, _repeat_edge, step)
-            functions_of(step)[VALID] = _ValidPlane(step)
+        is_padded = moves and getattr(step, "border_mode", None) == BORDER["constant"]
+        if inputs.nodata is not None and is_padded and "mask" in functions_of(step):
+            _add_mixin(step, NoEdgeToFill)
+            if "apply" in vars(step):  # a faster one
+                wrap_apply(step, _repeat_edge, step)
 
 
 def _add_mixin(step: Any, mixin: type) -> None:
     cls: Any = type(step)
     change_class(step, type(cls)(cls.__name__, (mixin, cls), {"__module__": cls.__module__}))
-
-
-class _ValidPlane:
-    """What a step that moves pixels does to the plane that says which hold data: outside of the image none does."""
-
-    def __init__(self, step: Any) -> None:
-        self._step = step
-
-    def __call__(self, plane: np.ndarray, **params: Any) -> np.ndarray:
-        step = self._step
-        if not hasattr(step, "fill_mask"):
-            return np.asarray(step.apply_to_mask(plane, **params))
-        with setting(step, "fill_mask", 0):
-            return np.asarray(step.apply_to_mask(plane, **params))
 
 
 def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:

@@ -116,9 +116,7 @@ def take_extra_targets(data: dict[str, Any], likes: Mapping[str, str], inputs: I
         if value is None:
             del data[name]
             continue
-        listed = like.axes == 1 and isinstance(value, list | tuple)
-        nothing = listed and not value and not like.is_image
-        array = np.zeros((0, 1, 1), np.uint8) if nothing else stacked(value, name) if listed else value
+        array, listed = stacked(value, name, like)
         found.append(ExtraTarget(name, like, with_channels(array, name, like) if like.is_image else array, listed))
     for one in found:
         for name, image in one.images() if one.like.is_image else ():
@@ -140,12 +138,16 @@ def is_array(value: Any) -> bool:
     return isinstance(shape, tuple) and len(shape) > 0
 
 
-def stacked(values: Any, name: str) -> np.ndarray:
-    """A list of arrays as one; DataError where they differ."""
+def stacked(values: Any, name: str, like: Like) -> tuple[Any, bool]:
+    """A target, a list of arrays as one, and whether it was a list; DataError where the arrays differ."""
+    if like.axes != 1 or not isinstance(values, list | tuple):
+        return values, False
+    if not values and not like.is_image:
+        return np.zeros((0, 1, 1), np.uint8), True
     kinds = {(v.shape, v.dtype) if isinstance(v, np.ndarray) else type(v).__name__ for v in values}
     if len(kinds) != 1 or not isinstance(values[0], np.ndarray):
         raise DataError(f"{name} must be an array, or a list of numpy arrays of one shape and dtype")
-    return np.stack(values)
+    return np.stack(values), True
 
 
 def with_channels(array: Any, name: str, like: Like) -> np.ndarray:

@@ -77,8 +77,7 @@ class Pipeline(AsCompose):
             fast_apply.attach(made for made, _, _ in sites)
         elif compiled.optimize != "none" and arrival == "float32" and self.moves_views:
             deep_steps.attach((made for made, _, _ in sites), frozenset({*self.targets, "mask", deep_images.VALID}))
-        if compiled.recipe.inputs.is_deep:
-            deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
+        deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
         for made in (made for made, _, _ in sites if isinstance(made, OnChannels)):
             made.image_names |= frozenset(self.image_names)
         super().__init__(
@@ -88,7 +87,7 @@ class Pipeline(AsCompose):
         for made, site, shared in sites:
             made.random_generator, made.py_random = self.draws.add(site, shared=shared)
         guard(sites, self.recipe.max_bytes, self.cells)
-        sites = [*sites, *carry_targets(sites, self.recipe.targets, self.draws)]
+        sites = [*sites, *carry_targets(sites, self.recipe.inputs, self.draws)]
         self.run_through(transforms)
         self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
         # Bare calls live in epochs that `at` refuses, so that the two can never meet.
@@ -99,8 +98,8 @@ class Pipeline(AsCompose):
 
     @property
     def image_names(self) -> tuple[str, ...]:
-        """Names of targets that may hold images."""
-        return self.targets
+        """Names that images have where a step takes them."""
+        return ("image",)
 
     # What it was compiled from.
 

@@ -60,9 +60,7 @@ def take_scene_targets(data: dict[str, Any], inputs: Inputs) -> list[SceneTarget
                 raise DataError(f"the recipe's targets require {name!r}, and the sample has none")
             continue
         like = LIKE[target.like if target.like in LIKE else "mask"]
-        listed = like.axes == 1 and isinstance(value, list | tuple)
-        nothing = listed and not value
-        array = np.zeros((0, 1, 1), np.uint8) if nothing else stacked(value, name) if listed else value
+        array, listed = stacked(value, name, like)
         found.append(SceneTarget(name, like, _checked(array, name, target, inputs), listed, target))
     return found
 

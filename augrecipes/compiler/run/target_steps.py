@@ -27,30 +27,38 @@ from augrecipes.ops.fills import setting
 from augrecipes.ops.matrices import Matrix, Size, in_pixels, matrix_of, output_size
 from augrecipes.ops.places import nearest
 from augrecipes.ops.records import op_record
+from augrecipes.recipe.inputs import Inputs
 from augrecipes.recipe.targets import Target, coarsest_cell
 
 _SETTINGS = {  # of images, and of masks: how they are sampled, and what fills them
     True: ("interpolation", "fill", "drop_value"),
     False: ("mask_interpolation", "fill_mask", "mask_drop_value"),
 }
+_PLANE = Target("mask", interpolation="nearest", fill=0)  # outside of an image are no data
 _TINY, _ROUNDING, _MOST_LEVEL = np.float32(1e-20), 1e-6, 255
 
 
-def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> Iterator[tuple[Any, str, bool]]:
-    """Let transforms act on further targets.
+def carry_targets(sites: Sites, inputs: Inputs, draws: Draws) -> Iterator[tuple[Any, str, bool]]:
+    """Let transforms act on further targets, and on the planes that say which pixels of images hold data.
 
     Args:
         sites: the transforms, with their labels.
-        targets: by name.
+        inputs: of the recipe.
         draws: gives generators to steps that draw for a target by itself.
 
     Yields:
         The copies of steps that do, with their labels: the step's, `@` and the target's name.
     """
+    targets, planes = inputs.targets, dict[str, Target]()
+    if inputs.nodata is not None:
+        scales = {"": 1} | {name: target.scale for name, target in targets.items() if target.is_image}
+        planes = {VALID + name: replace(_PLANE, scale=scale) for name, scale in scales.items()}
     cell = coarsest_cell(targets)
-    for step, site, shared in sites if targets else ():
+    for step, site, shared in sites if targets or planes else ():
         functions: dict[str, Any] = functions_of(step) if hasattr(step, "targets_as_params") else {}
         record = op_record(type(step).__name__)
+        if "mask" in functions and (record.moves or record.scales or not record.is_known):
+            functions.update((name, TargetStep(step, plane)) for name, plane in planes.items())
         if cell > 1 and record.crops is not None and record.resizes is None:
             draw = step.get_params_dependent_on_data
             step.get_params_dependent_on_data = partial(_on_cells, draw, cell, not record.pixels)
@@ -58,9 +66,6 @@ def carry_targets(sites: Sites, targets: Mapping[str, Target], draws: Draws) -> 
             if "mask" in functions:
                 is_second_image = target == replace(target, like="image", interpolation=None, fill=None, scale=1)
                 functions[name] = partial(_as_the_image, step) if is_second_image else TargetStep(step, target)
-                if target.is_image and record.moves:
-                    plane = replace(target, like="mask", interpolation="nearest", fill=0)
-                    functions[VALID + name] = TargetStep(step, plane)
             elif target.is_image and functions:
                 functions[name] = partial(_as_the_image, step)
                 if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
@@ -157,11 +162,8 @@ class TargetStep:
         if is_grid and record.moves and record.action not in ("dihedral", "identity"):
             return self._resampled(array, params)
         own = {name: getattr(step, name) for name in _SETTINGS[target.is_image] if name in params}
-        if not target.is_image and not is_grid:
-            return np.asarray(step.apply_to_mask(array, **{**params, **own}))
-        own["shape"] = array.shape
-        apply = step.apply if target.is_image else step.apply_to_mask
-        done = np.asarray(apply(array, **{**params, **own}))
+        own["shape"] = array.shape if target.is_image or is_grid else params["shape"]
+        done = np.asarray((step.apply if target.is_image else step.apply_to_mask)(array, **{**params, **own}))
         return done if done.ndim == array.ndim else done[..., None]
 
     def _hidden(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:

@@ -79,9 +79,9 @@ def check_range(image: np.ndarray, name: str) -> None:
 
 def arrival_of(image: Any, inputs: Inputs) -> Arrival:
     """How an image comes to a pipeline: as deep ones, which no program takes, come floats."""
-    if inputs.is_deep or getattr(image, "dtype", _UINT8) == _FLOAT32:
-        return "float32"
-    return "encoded" if not isinstance(image, np.ndarray) and is_encoded(image) else "uint8"
+    if isinstance(image, np.ndarray):
+        return "float32" if image.dtype == _FLOAT32 or inputs.is_deep else "uint8"
+    return "float32" if inputs.is_deep else "encoded" if is_encoded(image) else "uint8"
 
 
 def image_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:

@@ -54,8 +54,7 @@ class ImagePipeline(Pipeline):
     `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
     whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
     C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as
-    it went in. The recipe's own `targets:` go in and come out by their names, each with an interpolation, a fill and a
-    grid of its own.
+    it went in. The recipe's own `targets:` go in and come out by their names, each with a fill and a grid of its own.
 
     `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
     be a function (shape, dtype) → array; then that array comes out.
@@ -69,13 +68,14 @@ class ImagePipeline(Pipeline):
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         inputs = compiled.recipe.inputs
+        self._sees_as_given = inputs.mask_labels is None and not inputs.takes_channels
         self.sinks = {"image": Sink(compiled.recipe.output, inputs.range, inputs.deep_dtype)}
         if inputs.stack:
             self.targets = self.outputs = ("images",)
         steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
-        row_keys = compiled.recipe.inputs.row_keys
-        self.usual_targets = row_keys - {"masks"} | {"image", "mask", "boxes", "bboxes", "keypoints"}
+        usual = {"image", "mask", "boxes", "bboxes", "keypoints", *inputs.targets}
+        self.usual_targets = inputs.row_keys - {"masks"} | usual
         # Albumentations prepares points, and lists of images; an image alone would only wait for it.
         self.prepares = bool(self.processors) or arrival == "together"
         if arrival == "together":
@@ -252,6 +252,8 @@ class ImagePipeline(Pipeline):
 
     def as_steps_see(self, targets: dict[str, Any]) -> dict[str, Any]:
         """A sample whose masks are labels, and whose images have the channels that steps see."""
+        if self._sees_as_given:
+            return targets
         return take_channels(with_labels(targets, self.recipe.inputs.mask_labels), self.recipe.inputs, self.image_names)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
@@ -262,8 +264,6 @@ class ImagePipeline(Pipeline):
             return arrival
         for name in targets.keys() - self.usual_targets:
             value = targets[name]
-            if name in self.recipe.targets:
-                continue
             if name in self.likes and value is not None:
                 arrival = "together"
             elif is_array(value):
@@ -303,7 +303,7 @@ class ImagePipeline(Pipeline):
         for name, like in (additional_targets or {}).items():
             if like not in LIKE:
                 raise ValueError(f"{name}: a target can be like {', '.join(LIKE)}, not {like!r}")
-            if name in self.usual_targets or name in STACKS or name in self.recipe.targets or name == "out":
+            if name in self.usual_targets or name in STACKS or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
         if self.nested is not None:

@@ -75,7 +75,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
                 for epoch, out in enumerate(one.outputs, request.epoch)
                 for name in pipeline.outputs
             ]
-        notes = [" · ".join([f"{size_text(images['image'])} px", *known(one)]), *filter(None, [stretch.words])]
+        notes = [" · ".join([f"{size_text(images['image'])} px", *known(one)]), stretch.words]
         return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), notes)
 
     out = drawn[0].outputs[0]

@@ -48,9 +48,8 @@ class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
     Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or all of the
-    depth that the inputs say, or images that
-    are not decoded yet; those that a Degrade makes are not given. Up to scale − 1 pixels too many are cut off at the
-    bottom and at the right.
+    depth that the inputs say, or images that are not decoded yet; those that a Degrade makes are not given. Up to
+    scale − 1 pixels too many are cut off at the bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
     padded or resampled. `out={target: array}` is written to, and its arrays come out; functions (shape, dtype) → array
@@ -80,8 +79,7 @@ class PairPipeline(Pipeline):
         ]
         super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
         own = [step for entry in every for step in getattr(entry.transform, "by_target", {}).values()]
-        if recipe.inputs.is_deep:
-            deep_images.attach(own, recipe.inputs, self.image_names)
+        deep_images.attach(own, recipe.inputs, self.image_names)
         self._labels |= {id(entry.transform): entry.node.site for entry in every}
         degraded = {entry.transform.target for entry in every if isinstance(entry.transform, Degrade)}
         self.outputs = tuple(name for name in scales if name not in compiled.later)
@@ -98,11 +96,6 @@ class PairPipeline(Pipeline):
 
     def _transform(self, step: Any) -> Any:
         raise TypeError("the steps of a pair act on several targets at once; pipeline.recipe.steps describes them")
-
-    @property
-    def image_names(self) -> tuple[str, ...]:
-        """The one name that images have where a step takes them."""
-        return ("image",)
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
