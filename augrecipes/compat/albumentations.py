@@ -8,6 +8,7 @@ What is private there, or done in a way that another release may do otherwise: p
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Iterator
 from functools import partial
 from traceback import walk_tb
@@ -89,6 +90,13 @@ def change_class(step: Any, cls: type) -> None:
     """Make a transform one of a subclass. Only before it is put into a group."""
     step.__class__ = cls
     step._set_keys()
+
+
+def add_mixin(step: Any, mixin: type) -> None:
+    """Put a class in front of a transform's own. Only before it is put into a group."""
+    cls: Any = type(step)
+    # ABC keeps it out of albumentations' register of classes, in which it would take the other's place.
+    change_class(step, type(cls)(cls.__name__, (mixin, cls, ABC), {"__module__": cls.__module__}))
 
 
 def preprocessed_mask(step: Any, mask: np.ndarray) -> np.ndarray:

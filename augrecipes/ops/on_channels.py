@@ -60,8 +60,7 @@ class OnChannels(Mixin):  # type: ignore[misc]
 
 def limit_to_channels(step: Any, numbers: tuple[int, ...]) -> None:
     """Let a transform change these channels alone. Only before it is put into a group."""
-    from augrecipes.compat.albumentations import change_class
+    from augrecipes.compat.albumentations import add_mixin
 
-    cls: Any = type(step)
-    change_class(step, type(cls)(cls.__name__, (OnChannels, cls), {"__module__": cls.__module__}))
+    add_mixin(step, OnChannels)
     step.channel_numbers = numbers

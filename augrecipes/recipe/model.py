@@ -215,7 +215,7 @@ def canonical(value: Any) -> Any:
         return {
             each.name: canonical(part)
             for each, part in compared
-            if part or part == 0 or not each.metadata.get("unsaid")
+            if part or (part == 0 and part is not False) or not each.metadata.get("unsaid")
         }
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in value.items()}

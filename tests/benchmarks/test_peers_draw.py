@@ -176,7 +176,7 @@ BENCHMARKS = ROOT / "benchmarks"
 SCRIPTS = sorted(
     file.stem
     for file in BENCHMARKS.glob("*.py")
-    if '__name__ == "__main__"' in file.read_text(encoding="utf-8") and file.stem != "images"  # it draws README's
+    if '__name__ == "__main__"' in file.read_text(encoding="utf-8") and not file.stem.endswith("images")  # of pages
 )
 
 

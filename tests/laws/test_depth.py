@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import albumentations as A
 import cv2
 import numpy as np
 import pytest
@@ -300,3 +301,13 @@ def test_a_window_of_a_file_is_all_that_is_decoded(
     assert min(areas[12:]) < 68 * 76
     if "p: 0.5" not in first:
         assert set(areas[12:]) == {480}
+
+
+def test_albumentations_keeps_its_own_classes() -> None:
+    """What stands in front of a step does not take its place where albumentations builds from dicts."""
+    steps = [{"Rotate": {"p": 1.0}}, {"RandomGamma": {"p": 1.0}}, {"GaussNoise": {"channels": 0, "p": 1.0}}]
+    head = {"version": 1, "recipe": "t", "steps": steps, "eval": []}
+    for inputs in ({"depth": 16, "nodata": 0}, {"channels": 3}):
+        ar.load({**head, "inputs": inputs}).compile()
+    for name in ("Rotate", "RandomGamma", "GaussNoise"):
+        assert type(A.from_dict(A.to_dict(getattr(A, name)()))) is getattr(A, name)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from support.every_class import SIZE, SLOW, STEPS, mask_of, run
@@ -114,7 +113,7 @@ def test_inputs_say_of_which_dtype_images_are() -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_verify_compares_images_of_the_dtype_that_inputs_say(dtype: str, tmp_path: Path) -> None:
-    cv2.imwrite(str(tmp_path / "a.png"), np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))
+    np.save(tmp_path / "a.npy", ramp() if dtype == "float32" else np.uint8(255 * ramp()))
     found = verify(recipe(f"inputs: {{image: {{dtype: {dtype}}}}}"), tmp_path, samples=2)
     assert found.ok
     assert found.dtype == dtype

@@ -26,7 +26,10 @@ def pool(text: str) -> Pool:
 SIZE = (68, 76)
 # In place of no argument at all, and beside it.
 REFERENCE = str(Path(__file__).parents[2] / "docs" / "steps" / "AugMix.jpg")
-_NEEDED = dict(pool(f"FDA: {{references: {REFERENCE}}}, HistogramMatching: {{references: {REFERENCE}}}")) | dict(
+_NEEDED = {
+    "FDA": {"references": REFERENCE},
+    "HistogramMatching": {"references": REFERENCE, "blend_ratio": [1, 1]},
+} | dict(
     pool("""
     Crop: {x_min: 2, y_min: 1, x_max: 50, y_max: 48}, CenterCrop: {height: 40, width: 44},
     RandomCrop: {height: 40, width: 44}, AtLeastOneBBoxRandomCrop: {height: 40, width: 44},

@@ -30,6 +30,7 @@ from augrecipes.compiler.rewrite.rule import Edit, Rule
 from augrecipes.compiler.rewrite.rules import RULES
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Arguments, Inputs, Keypoints, Output, Recipe, Step, label
+from augrecipes.sources.files import read_image
 from augrecipes.sources.sample import Sample
 from augrecipes.verify import Verification, render_worst, replay, verify
 from augrecipes.verify.compare import Build, Comparison
@@ -360,12 +361,14 @@ def test_colours_that_are_joined_may_be_some_levels_off(data: Path) -> None:
     assert levels.limit > 4
 
 
-def test_the_worst_sample_of_floats_can_be_run_again(data: Path) -> None:
+def test_the_worst_sample_of_floats_can_be_run_again(data: Path, tmp_path: Path) -> None:
     chosen, build = recipe(TABLES, "inputs: {image: {dtype: float32}}", FLOATS), forget("Solarize")
-    measured = verify(chosen, data / "images", samples=3, build=build)
+    for file in sorted((data / "images").iterdir()):
+        np.save(tmp_path / f"{file.stem}.npy", read_image(file) / np.float32(255))
+    measured = verify(chosen, tmp_path, samples=3, build=build)
     assert (measured.dtype, laws(measured), measured.promise) == ("float32", {LEVELS}, EXACT)
     worst = measured.worst[0].place
-    again = replay(chosen, data / "images", worst.number, epoch=worst.epoch, build=build)
+    again = replay(chosen, tmp_path, worst.number, epoch=worst.epoch, build=build)
     assert again.given.images["image"].dtype == np.float32
     assert np.abs(again.plain["image"] - again.fast["image"]).max() > 0.01
-    assert render_worst(measured, data / "images", build=build).dtype == np.uint8
+    assert render_worst(measured, tmp_path, build=build).dtype == np.uint8

@@ -68,6 +68,8 @@ def _by_four_channels(step: Any, apply: Callable[..., Any], img: Any, *args: Any
     if img.dtype not in (np.uint16, np.float32) or img.ndim != _IMAGE or img.shape[2] != _RGB or img.size < _FEW:
         return apply(img, *args, **params)
     fill: Any = getattr(step, "fill", 0)
+    if np.ndim(fill) and len(fill) != _RGB:
+        return apply(img, *args, **params)  # which says what is wrong
     with setting(step, "fill", (*fill, 0)) if np.ndim(fill) else nullcontext():
         return apply(cv2.cvtColor(img, cv2.COLOR_RGB2RGBA), *args, **params)[..., :_RGB]
 

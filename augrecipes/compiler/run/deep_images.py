@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat import Mixin
-from augrecipes.compat.albumentations import change_class, wrap_apply
+from augrecipes.compat.albumentations import add_mixin, wrap_apply
 from augrecipes.compat.steps import functions_of
 from augrecipes.errors import DataError
 from augrecipes.ops.constants import BORDER
@@ -94,18 +94,13 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range
         elif not is_unit:
-            _add_mixin(step, InUnitRange)
+            add_mixin(step, InUnitRange)
             step.own_range, step.image_names = inputs.full_range, names
         is_padded = moves and getattr(step, "border_mode", None) == BORDER["constant"]
         if inputs.nodata is not None and is_padded and "mask" in functions_of(step):
-            _add_mixin(step, NoEdgeToFill)
+            add_mixin(step, NoEdgeToFill)
             if "apply" in vars(step):  # a faster one
                 wrap_apply(step, _repeat_edge, step)
-
-
-def _add_mixin(step: Any, mixin: type) -> None:
-    cls: Any = type(step)
-    change_class(step, type(cls)(cls.__name__, (mixin, cls), {"__module__": cls.__module__}))
 
 
 def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:

@@ -97,7 +97,7 @@ class _Bags:
             f"label {label}" if label else "",
             f"{count} tiles" if len(picked[0]) == count else f"{len(picked[0])} of {count} tiles picked",
             sizes.pop() if len(sizes) == 1 else "tiles of several sizes",
-            stretch.words,
+            *([stretch.words] if stretch.words else []),
         ]
         slide = table.overview(row, _OVERVIEW)
         small = None if slide is None else (slide[0], float(slide[1].width), slide[2])
