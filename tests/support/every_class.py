@@ -26,7 +26,7 @@ def pool(text: str) -> Pool:
 SIZE = (68, 76)
 # In place of no argument at all, and beside it.
 REFERENCE = str(Path(__file__).parents[2] / "docs" / "steps" / "AugMix.jpg")
-_NEEDED = {
+_NEEDED: dict[str, dict[str, Any]] = {
     "FDA": {"references": REFERENCE},
     "HistogramMatching": {"references": REFERENCE, "blend_ratio": [1, 1]},
 } | dict(
