@@ -22,7 +22,7 @@ is `pipeline.at(k)(image=...)`; albumentations' is `A.Compose` of the step and `
 transposition. Goals, of what moves pixels: 16 bits take at most 2.2 times what 8 bits take, and floats are 1.5 times as
 fast as albumentations. Steps that change values have no goal: on 8 bits they are tables."""
 _MOST, _LEAST = 2.2, 1.5
-_SIZES, _CHANNELS = (256, 512, 1024), (1, 3, 4, 5, 8)
+_SIZES, _CHANNELS = (256, 512, 1024), (1, 3, 5)
 _MEAN, _STD = 0.5, 0.25
 _TO = {"height": "3/4", "width": "3/4"}  # of the image's side
 _MOVES: dict[str, list[tuple[str, dict[str, Any]]]] = {
