@@ -77,11 +77,13 @@ def check_range(image: np.ndarray, name: str) -> None:
         raise DataError(f"{name} is float32 and holds values of {low:.4g} to {high:.4g}; float32 means 0..1: {cure}")
 
 
-def arrival_of(image: Any, inputs: Inputs) -> Arrival:
-    """How an image comes to a pipeline: as deep ones, which no program takes, come floats."""
+def arrival_of(image: Any, inputs: Inputs | None = None) -> Arrival:
+    """How an image comes to a pipeline: as deep ones, which no program takes, come floats; None: they are not deep."""
+    if inputs is not None and inputs.is_deep:
+        return "float32"
     if isinstance(image, np.ndarray):
-        return "float32" if image.dtype == _FLOAT32 or inputs.is_deep else "uint8"
-    return "float32" if inputs.is_deep else "encoded" if is_encoded(image) else "uint8"
+        return "float32" if image.dtype == _FLOAT32 else "uint8"
+    return "encoded" if is_encoded(image) else "uint8"
 
 
 def image_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:

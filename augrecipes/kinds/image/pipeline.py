@@ -64,15 +64,16 @@ class ImagePipeline(Pipeline):
     made_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
-        self._lowered, sites = lower(compiled.plans[arrival].steps)
+        steps = compiled.plans[arrival].steps
+        self._lowered, sites = lower(steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         inputs = compiled.recipe.inputs
+        self._always: Arrival | None = "together" if inputs.targets else "float32" if inputs.is_deep else None
         self._sees_as_given = inputs.mask_labels is None and not inputs.takes_channels
         self.sinks = {"image": Sink(compiled.recipe.output, inputs.range, inputs.deep_dtype)}
         if inputs.stack:
             self.targets = self.outputs = ("images",)
-        steps = compiled.plans[arrival].steps
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
         usual = {"image", "mask", "boxes", "bboxes", "keypoints", *inputs.targets}
         self.usual_targets = inputs.row_keys - {"masks"} | usual
@@ -86,8 +87,6 @@ class ImagePipeline(Pipeline):
                 accept_unconverted(processor)
             if compiled.pauses:
                 skip_filtering(processor)
-
-    # The two ways to make a sample: a program with exits, and the steps.
 
     @cached_property
     def programs(self) -> Programs:
@@ -107,7 +106,7 @@ class ImagePipeline(Pipeline):
     def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> None:
         """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
         image, others = samples.image, samples.others
-        arrival = "uint8" if isinstance(image, MappedImages) else arrival_of(image[0], self.recipe.inputs)
+        arrival = "uint8" if isinstance(image, MappedImages) else self._always or arrival_of(image[0])
         positions_left = positions
         if not self._why_alone and (others is None or self.usual_targets.issuperset(others[0])):
             labelled = samples.with_labels(self.recipe.inputs.mask_labels)
@@ -258,7 +257,7 @@ class ImagePipeline(Pipeline):
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
-        arrival = "together" if self.recipe.targets else arrival_of(targets.get("image"), self.recipe.inputs)
+        arrival = self._always or arrival_of(targets.get("image"))
         warn_of_floats(self, targets.get("image"))
         if self.usual_targets.issuperset(targets):
             return arrival
