@@ -154,7 +154,7 @@ def bicubic_likeness(
     >>> bicubic_likeness({"lr": grey[::2, ::2], "hr": grey}, {"lr": 1, "hr": 2})
     {('lr', 'hr'): (inf, 1.0)}
     """
-    finest, likeness = max(reversed(images), key=scales.__getitem__), Likeness()
+    finest, likeness = max(reversed([*images]), key=scales.__getitem__), Likeness()
     full_range = (0, 255) if images[finest].dtype == np.uint8 else full_range
     for name in images.keys() - {finest}:
         border = -(-scales[finest] // scales[name]) if scales[finest] > scales[name] else 0
@@ -166,9 +166,9 @@ def bicubic_likeness(
 def fidelities(likeness: Sequence[Likeness]) -> tuple[Fidelity, ...]:
     """Of each target what its samples come to; a sample that is left out is empty."""
     return tuple(
-        Fidelity(*names, *map(estimate, values), int(np.isposinf(values[0]).sum()))
+        Fidelity(*names, estimate(values[0]), estimate(values[1]), int(np.isposinf(values[0]).sum()))
         for names in sorted(set().union(*likeness))
-        if len(values := np.array([one.get(names, (nan, nan)) for one in likeness]).T)
+        for values in [np.array([one.get(names, (nan, nan)) for one in likeness]).T]
     )
 
 

@@ -43,8 +43,8 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = draw_waves(tmp_path_factory.mktemp("hr"), 8, (120, 160), "png")
     rng = np.random.default_rng(1)
     for path in sorted(folder.rglob("*.png")):
-        image = cv2.imread(str(path))
-        texture = cv2.GaussianBlur(rng.normal(0, 60, image.shape), (0, 0), 1.2)
+        image: Any = cv2.imread(str(path))
+        texture = cv2.GaussianBlur(np.asarray(rng.normal(0, 60, image.shape)), (0, 0), 1.2)
         assert cv2.imwrite(str(path), np.clip(image + texture, 0, 255).astype(np.uint8))
     return {"hr": str(folder)}
 

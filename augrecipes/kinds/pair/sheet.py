@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import cv2
+import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.clock import route_steps
@@ -31,7 +32,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     """The sheet of a recipe of kind pair; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe, save_applied_params=True)
     if request.pairs:
-        return _degraded(request, pipeline, files)
+        return _degraded(request, request.pairs, pipeline, files)
     drawn, skipped = request.drawn(pipeline, files)
     rows = [_scene(one, pipeline, request) for one in drawn]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
@@ -84,13 +85,18 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     return SheetRow(groups, source, short_path(drawn.sample.path), notes)
 
 
-def _degraded(request: SheetRequest, pipeline: PairPipeline, files: Any) -> Sheet:
+def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: Any) -> Sheet:
     """Pairs at one size, and under each the steps that one target alone went through, in the order of their runs."""
     recipe, ran = pipeline.recipe, list[str]()
     names = sorted(pipeline.outputs, key=lambda name: (recipe.scales[name], name in pipeline.targets))
     steps = [step for top in recipe.section(pipeline.mode) or () for step in top.walk()]
     plain = pipeline.again(pipeline.compiled.unoptimised())
-    route_steps(plain, lambda site, step, args, kwargs: (ran.append(site), step(*args, **kwargs))[1])
+
+    def call(site: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        ran.append(site)
+        return step(*args, **kwargs)
+
+    route_steps(plain, call)
 
     def words(name: str, applied: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
         degraded = [step for step in steps if step.name == DEGRADE and step.args["target"] == name]
@@ -105,18 +111,16 @@ def _degraded(request: SheetRequest, pipeline: PairPipeline, files: Any) -> Shee
         stretch, epoch = stretch_of(one.sample.images.values(), recipe.inputs), request.epoch + k
         outputs = {name: recipe.outputs.get(name, recipe.output) for name in names}
         images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs.items()}
-        size = images[names[-1]].shape[1::-1]
-        cells = [
-            Cell(cv2.resize(image, size, interpolation=cv2.INTER_NEAREST), f"{name} {size_text(image)}")
-            for name, image in images.items()
-        ]
+        size, nearest = images[names[-1]].shape[1::-1], {"interpolation": cv2.INTER_NEAREST}
+        large = {name: cv2.resize(image, size, **nearest).astype(np.uint8) for name, image in images.items()}
+        cells = [Cell(large[name], f"{name} {size_text(image)}") for name, image in images.items()]
         ran.clear()
         applied = one.sample.run(plain, epoch)["applied"]
         header = f"{short_path(one.sample.path)} · epoch {epoch}"
         return CellGroup(cells, header, notes=[*filter(None, (words(name, applied) for name in names))])
 
-    request = replace(request, rows=request.pairs, columns=-(-request.pairs // len(files)))
+    request = replace(request, rows=pairs, columns=-(-pairs // len(files)))
     drawn, skipped = request.drawn(pipeline, files)
     rows = [SheetRow([group(one, k)]) for k in range(request.columns) for one in drawn if k < len(one.outputs)]
     lines = request.lines(pipeline, "one draw an epoch", ", ".join(output_text(drawn[0].outputs[0][n]) for n in names))
-    return Sheet(rows[: request.pairs], recipe.name, lines, left_out(skipped), narrow=True)
+    return Sheet(rows[:pairs], recipe.name, lines, left_out(skipped), narrow=True)
