@@ -238,9 +238,7 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
         raise Refused(422, "text", "the text is no recipe")
     step = steps_of(spans).get(path)
     if step is None and "extends" in spans.top.entries:
-        raise Refused(
-            422, "layout", "this step is inherited", f"write such as `set: {{Rotate.limit: 10}}` for {argument}"
-        )
+        raise Refused(422, "layout", "this step is inherited", "set it by hand, as in `set: {Rotate.limit: 10}`")
     if step is None:
         raise no_step(path)
     new = applied(text, argument_set(spans, step, argument, value))
