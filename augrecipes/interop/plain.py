@@ -31,8 +31,6 @@ _DEVICE = """\
 # augrecipes' recipe.device_stage(), a module for the device."""
 _VIEWS = "# The recipe's views at test time (`tta:`) are none of albumentations': augrecipes.tta makes and merges them."
 _BATCH = "# The recipe's `batch:` is not among this: it mixes batches, in ar.loader or by ar.collate."
-# Groups of albumentations that look at their own p once more where OneOf has picked them by it.
-_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
 
 def equivalent(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -50,7 +48,7 @@ def _equivalent(step: Step) -> Step:
         return step
     inside = equivalent(step.steps)
     args: dict[str, Any] = {}
-    if step.name in _GATED:
+    if step.name in groups.GATED:
         args = {"n": int(step.args.get("n", len(inside) if step.name == groups.RANDOM_ORDER else 1))}
         if step.args.get("replace"):
             args["replace"] = True
@@ -62,11 +60,11 @@ def _equivalent(step: Step) -> Step:
 
 def _picked(child: Step) -> Step:
     """A step of OneOf, whose p is its weight and nothing else."""
-    if child.name in _GATED and child.p != 1:
+    if child.name in groups.GATED and child.p != 1:
         inner = replace(child, p=1.0)
         return replace(child, name=groups.SEQUENTIAL, args=Arguments(), steps=(inner,))
     only = child.steps[0] if child.name == groups.SEQUENTIAL and len(child.steps) == 1 else None
-    return only if only is not None and only.name in _GATED and only.p == child.p else child
+    return only if only is not None and only.name in groups.GATED and only.p == child.p else child
 
 
 def transform(step: Step) -> Any:

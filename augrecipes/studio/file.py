@@ -36,7 +36,6 @@ from augrecipes.studio.view import name_of
 
 NAMES = 1_000  # samples whose names are listed
 Schema = dict[str, Any]
-_ABOUT = re.compile(r"^about: *(.*\S)", re.MULTILINE)
 _OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|views|extends):)", re.MULTILINE | re.DOTALL)
 
 
@@ -253,9 +252,10 @@ def class_turns(labels: NDArray[np.int64]) -> list[int]:
 
 def recipes() -> list[dict[str, Any]]:
     """The gallery: name, first line and text of each recipe."""
-    texts = {name: gallery.path(name).read_text(encoding="utf-8") for name in gallery.gallery_names()}
-    about = {name: next(iter(_ABOUT.findall(text)), name) for name, text in texts.items()}
-    return [{"name": name, "title": about[name], "text": text} for name, text in texts.items()]
+    return [
+        {"name": each["name"], "title": each["about"], "text": Path(each["file"]).read_text(encoding="utf-8")}
+        for each in gallery.entries()
+    ]
 
 
 # Arguments of two numbers that are no range, and what the numbers are.
