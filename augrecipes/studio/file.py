@@ -29,9 +29,8 @@ from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
-from augrecipes.studio.studio import Studio
+from augrecipes.studio.studio import Studio, go_on
 from augrecipes.studio.view import name_of
 
 NAMES = 1_000  # samples whose names are listed
