@@ -53,9 +53,9 @@ def entries() -> list[dict[str, str]]:
     >>> entries()[0].keys()
     dict_keys(['name', 'kind', 'about', 'file'])
     """
-    heads = {name: dict(_HEAD.findall(path(name).read_text(encoding="utf-8"))) for name in gallery_names()}
+    written = {name: dict(_HEAD.findall(path(name).read_text(encoding="utf-8"))) for name in gallery_names()}
     usual = {"kind": "image", "about": ""}
-    return [{"name": name, **usual, **head, "file": str(path(name))} for name, head in heads.items()]
+    return [{"name": name, **usual, **said, "file": str(path(name))} for name, said in written.items()]
 
 
 def find(name_or_path: str | os.PathLike[str]) -> Path:
