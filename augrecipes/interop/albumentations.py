@@ -188,7 +188,7 @@ def _item(call: Call) -> Item:
         return _group(call)
     if make := {ONE_OR_OTHER: _one_or_other, FLIP: _flip}.get(call.name):
         return make(call)
-    if op_record(call.name).reads:
+    if op_record(call.name).reads == "references":
         call = _with_references(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)
