@@ -13,8 +13,9 @@ from typing import Any
 from augrecipes.compat.guard import albumentations, collected
 from augrecipes.errors import RecipeError
 from augrecipes.interop import basicsr, configs, objects, torchvision
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.draft import RecipeDraft, wrong
-from augrecipes.interop.reading import Document, bounded, is_python, of_text, read, read_stream
+from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
 from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode, Place, from_value
