@@ -17,7 +17,7 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
 
     Args:
         dtype: `float32`, `float16`, `uint8` or `uint16`.
-        color: `rgb`, `bgr`, `y` or `gray`.
+        color: `rgb`, `bgr`, `y`, `gray` or `ycbcr`.
         mean: of values in 0..1, one number or one a channel; None: scaled to `value_range` instead.
         std: the same.
         value_range: what 0 and full scale become without `mean` and `std`.
