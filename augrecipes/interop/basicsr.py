@@ -28,6 +28,8 @@ _HR, _LR = "hr", "lr"
 _MIXING: dict[str, tuple[str, dict[str, Any], str]] = FOREIGN["basicsr"]["mixing"]
 _IDLE: list[str] = FOREIGN["basicsr"]["idle"]  # keys of a data set that say nothing of a sample
 _LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported, and what to do instead
+_UNKNOWN = "it is not known here, and nothing in the recipe does it: where your trainer reads it, write a step by hand"
+_COLORS = {"y": "y", "yuv444": "ycbcr"}  # of the network's input, where it is not RGB
 
 
 def is_options(document: Document) -> bool:
@@ -93,7 +95,12 @@ def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: boo
         if high % scale:
             what = f"{high} px are no whole number of pixels at scale {scale}: write a multiple of {scale}"
             options.refuse(key, what)
-    draft.keys |= {"kind": "pair", "scales": {_LR: 1, _HR: scale}, "output": _output(options)}
+    output = _output(options)
+    if (color := options.get("input_pixel_format", "rgb")) != "rgb":
+        if color not in _COLORS:
+            options.refuse("input_pixel_format", f"{color!r} has no output: known are rgb, {', '.join(_COLORS)}")
+        output = {_LR: {**output, "color": _COLORS[color]}, _HR: output}
+    draft.keys |= {"kind": "pair", "scales": {_LR: 1, _HR: scale}, "output": output}
     window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, options.at(key))
     draft.steps = [window, *_turns(options)]
     if name in _PAIRS:
@@ -192,10 +199,10 @@ def _name_unread(draft: RecipeDraft, options: OptionFile, top: MappingNode, sect
         if key in _IDLE:
             idle.append(key)
         else:
-            draft.refuse(key, _LOST.get(key, "nothing here does what it says: take it out, or write a step for it"), at)
+            draft.refuse(key, _LOST.get(key, _UNKNOWN), at)
     aside = [key for key, _ in options.unread(top) if key not in (_DATA, *(_DEGRADATIONS for _ in sections[1:]))]
     if idle + aside:
-        draft.note(f"Of training, and of no sample, so that no recipe says it: {', '.join([*idle, *aside])}.")
+        draft.note(f"No recipe says what is of no sample: {', '.join(dict.fromkeys([*idle, *aside]))}.")
 
 
 def _text(value: Any) -> str:

@@ -29,7 +29,7 @@ READERS: tuple[tuple[str, Callable[[Document], bool], Callable[[Document], Recip
     ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
     ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
      torchvision.draft_of_object),
-    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", basicsr.is_options, basicsr.draft_of_options),
+    ("an option file of BasicSR, Real-ESRGAN, traiNNer-redux or neosr", basicsr.is_options, basicsr.draft_of_options),
     (_MANY, configs.is_config, configs.draft_of_config),
 )  # fmt: skip
 _STREAM = "stdin"
