@@ -231,6 +231,9 @@ EXAMPLES: dict[str, Callable[[], Cells]] = {
     "HEStain": lambda: drawn(
         lambda: tissue()[0], "HEStain", {}, {"method": "macenko"}, {"augment_background": True},
     ),
+    "StainNormalize": lambda: drawn(
+        lambda: tissue()[0], "StainNormalize", *({"method": method} for method in ("macenko", "vahadane", "reinhard")),
+    ),
     "FDA": lambda: styled("FDA", "beta_limit", 0.01, 0.1),
     "HistogramMatching": lambda: styled("HistogramMatching", "blend_ratio", 0.5, 1.0),
     "Sharpness": lambda: drawn(photo, "Sharpness", *({"factor": [k, k]} for k in (0, 3, 9))),

@@ -142,7 +142,7 @@ class HEStain(A.HEStain):  # type: ignore[misc]
             return img
         amounts = drawn["scale_factors"], drawn["shift_values"]
         result = fpixel.apply_he_stain_augmentation(img, stain_matrix, *amounts, self.augment_background)
-        return _with_white(img, result, self.white_threshold)
+        return with_white(img, result, self.white_threshold)
 
 
 def white_level(share: float | None) -> int:
@@ -160,7 +160,7 @@ def _white(rows: np.ndarray, share: float | None) -> np.ndarray:
     return cv2.inRange(rows, (least,) * 3, (LOG.size,) * 3)
 
 
-def _with_white(img: np.ndarray, result: np.ndarray, share: float | None) -> np.ndarray:
+def with_white(img: np.ndarray, result: np.ndarray, share: float | None) -> np.ndarray:
     """The result of an image, or of several, with the image's own glass."""
     if share is not None:
         rows = img.reshape(-1, *img.shape[-2:])
@@ -177,7 +177,7 @@ def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = N
         result = cv2.subtract(result, _ONES, dtype=cv2.CV_8U)  # rounds and saturates
     else:
         result = np.clip((result - np.float32(1)) * np.float32(1 / 255), 0, 1)
-    return _with_white(img, result, white)
+    return with_white(img, result, white)
 
 
 def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,9 @@ Method = Literal["macenko", "vahadane", "reinhard"]
 # code that the papers' users have (Veta's MATLAB of Macenko's method, and torchstain).
 BACKGROUND, _LEAST_DENSITY = 240.0, 0.15
 _TISSUE_LEVEL = int(BACKGROUND * np.exp(-_LEAST_DENSITY) - 1)  # the greatest level of every channel of tissue
-_MOST_PIXELS, _FACTORED_PIXELS, _FEWEST_PIXELS = 1 << 16, 1 << 13, 32
+# Of each level in 1,024ths: whole numbers, which native/stain.c sums up to the same.
+DENSITIES = np.rint(1024 * np.log(BACKGROUND / (np.arange(256) + 1.0))).astype(np.int32)
+_MOST_PIXELS, _FACTORED_PIXELS, _ASKED_PIXELS, _FEWEST_PIXELS = 1 << 16, 1 << 13, 1 << 12, 32
 _LEAST_CHROMA = 0.1  # by how much channels of the mean density differ, as a share of it: of grey by less
 _LEAST_ANGLE = 0.07  # radians (4 degrees) between two stains that can be told
 _LEAST_SPREAD = 8  # variance of density along its main axis over that of noise: about one colour up to 4, of tissue 17
@@ -95,6 +97,11 @@ def estimate_stains(images: Iterable[np.ndarray], method: Method) -> StainEstima
     return StainEstimate(_rounded(np.concatenate([stains.ravel(), most]))) if (most > 0).all() else None
 
 
+def estimates_of(images: Sequence[np.ndarray], methods: Iterable[Method]) -> dict[str, StainEstimate | None] | None:
+    """What each method estimates of images together: what a call takes as `stains`; None without methods."""
+    return {method: estimate_stains(images, method) for method in methods} or None
+
+
 def sample_pixels(images: Iterable[np.ndarray]) -> np.ndarray:
     """Pixels of all RGB images, taken evenly and sorted, uint8 (n, 3)."""
     pixels = [image.reshape(-1, 3) for image in images if image.ndim == 3 and image.shape[2] == 3]
@@ -102,6 +109,14 @@ def sample_pixels(images: Iterable[np.ndarray]) -> np.ndarray:
     levels = np.concatenate([_levels(part[::step]) for part in pixels]) if pixels else np.empty((0, 3), np.uint8)
     codes = np.sort(levels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32))
     return np.column_stack([codes >> 16, codes >> 8 & 255, codes & 255]).astype(np.uint8)
+
+
+def has_tissue(image: np.ndarray) -> bool:
+    """Whether a thousandth of the pixels of an H×W×3 image absorb in every channel, and all of these are not grey."""
+    pixels = image.reshape(-1, 3)
+    levels = _levels(pixels[:: -(-len(pixels) // _ASKED_PIXELS) | 1])
+    sums = DENSITIES[tissue := tissue_of(levels)].sum(axis=0)
+    return bool(1000 * len(tissue) >= len(levels) and 30 * np.ptp(sums) > sums.sum())
 
 
 def tissue_of(levels: np.ndarray) -> np.ndarray:

@@ -115,7 +115,8 @@ def test_arguments_that_draw_are_seen(step: Step) -> None:
 READERS = pool("""
     ColorJitter, ColorJitter: {contrast: [0.5, 0.6]}, Equalize, Equalize: {mode: pil}, AutoContrast,
     FancyPCA: {alpha: 1.0}, PlasmaBrightnessContrast, ToGray: {method: pca},
-    RandomBrightnessContrast: {brightness_by_max: false}, HEStain: {method: macenko}, HEStain: {method: vahadane}
+    RandomBrightnessContrast: {brightness_by_max: false}, HEStain: {method: macenko}, HEStain: {method: vahadane},
+    StainNormalize: {method: reinhard}
 """)
 NO_READERS = pool("""
     ColorJitter: {contrast: 0}, ColorJitter: {contrast: [1, 1]}, ToGray: {method: from_lab},

@@ -46,6 +46,15 @@ def _stain_tables(step: Any) -> tuple[float, ...]:
     return *(float(array.ctypes.data) for array in jitter_tables()), float(white_level(step.white_threshold))
 
 
+def _stain_matrix(step: Any) -> NativeOp | None:
+    """By tables; those of a bag come with its stains."""
+    if step.method == "reinhard" or step.source == "tile":
+        return None
+    in_bag = step.source_method is not None
+    arguments = () if in_bag else step.native_arguments(None)
+    return NativeOp(DRAWS.NOTHING, EFFECTS.NORMALIZES_STAINS, effect_arguments=arguments, drawn_in_python=in_bag)
+
+
 _recolouring = partial(of_values, recolours=True, channels=GREY_OR_RGB)
 _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in_levels=True)
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
@@ -193,6 +202,20 @@ RECORDS = (
         unsigned=("sigma", "bias"),
         module="augrecipes.ops.stain",
         native_joined=encoder(EFFECTS.STAINS, DRAWS.STAINS, ["sigma", "bias"], ["factors", "shifts"], [_stain_tables]),
+    ),
+    of_values(
+        "StainNormalize",
+        random=False,
+        statistics="the stains",
+        when={"statistics": lambda a: a.get("source") in ("bag", "tile")},
+        channels=RGB,
+        grids="alike",
+        asks=True,
+        module="augrecipes.ops.stain_normalize",
+        reads="reference",
+        reference_names=("macenko", "crc"),
+        native=_stain_matrix,
+        native_note="`method` macenko or vahadane; `source` numbers, or those of a bag",
     ),
     of_values("FromFloat", random=False, changes_dtype=True, grids="same"),
 )
