@@ -248,6 +248,19 @@ EXAMPLES: dict[str, Callable[[], Cells]] = {
     "ResizeToTarget": lambda: degraded({
         f"method: {method}": [{"ResizeToTarget": {"method": method}}] for method in ("matlab_bicubic", "area", "linear")
     }),
+    "KernelBlur": lambda: drawn(
+        photo, "KernelBlur",
+        *({"shapes": {shape: 1}, "sigma_limit": [3, 3]} for shape in ("iso", "plateau_iso")),
+        {"shapes": {"sinc": 1}, "cutoff": [0.8, 0.8]},
+    ),
+    "PoissonNoise": lambda: drawn(
+        photo, "PoissonNoise", {"scale_range": [1, 1]}, {"scale_range": [3, 3]},
+        {"scale_range": [3, 3], "per_channel": False},
+    ),
+    "ImageCompression": lambda: drawn(
+        photo, "ImageCompression", {"quality_range": [10, 10]}, {"quality_range": [10, 10], "subsampling": "4:4:4"},
+        {"quality_range": [10, 10], "compression_type": "webp"},
+    ),
     "RandAugment": lambda: drawn(photo, "RandAugment", {}, {"m": 20}, {"n": 4, "m": 20}, seed=4),
     "TrivialAugment": lambda: drawn(photo, "TrivialAugment", {}, {}, {}, seed=4),
     "AutoAugment": lambda: drawn(
