@@ -188,7 +188,7 @@ def _item(call: Call) -> Item:
         return _group(call)
     if call.name == FLIP:
         return _flip(call)
-    if op_record(call.name).reads:
+    if op_record(call.name).reads == "references":
         call = _with_references(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)

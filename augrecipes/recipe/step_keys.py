@@ -1,17 +1,15 @@
-"""What keys of steps hold beside values: schedules, numbers of channels, and image files, found as recipes are read."""
+"""Keys of steps that hold more than values: schedules of arguments, and the channels that a step acts on."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective, is_image_only
 from augrecipes.ops.schedule import is_schedule, is_whole, last_epoch, schedules_in, value_in
-from augrecipes.paths import images_in
 from augrecipes.recipe.bands import ChannelError, channel_numbers
 from augrecipes.recipe.grammar import BY_EPOCH, RAMP, STEP_KEYS
 from augrecipes.recipe.keys import Context
@@ -124,23 +122,3 @@ def _why_all(step: Step) -> str:
     if record.channels_after is not None and (after := record.channels_after(effective(step))) != count:
         return f"makes {after} of {count} channels"
     return ""
-
-
-def reference_files(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
-    """The image files that a step reads, listed, and the folder that they are counted from."""
-    node = body.entries.get(op_record(name).reads)
-    paths = [] if node is None else [value] if isinstance(value := plain(node), str) else value
-    if node is None or not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        return {}
-    folder, files, message = str(Path(node.place.file).parent.resolve()), list[str](), "there is no image in it"
-    outside = [path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts]
-    try:
-        if outside and not context.resolved.runs_plugins:  # text of strangers
-            message = f"{outside[0]!r} lies outside of the recipe's folder, and nobody asked for this text"
-        else:
-            files = images_in(folder, paths)
-    except (OSError, ValueError) as error:
-        message = f"{getattr(error, 'filename', None) or paths}: {getattr(error, 'strerror', None) or error}"
-    if not files:
-        context.problems.add("E308", node.place, message, f"{name}.{op_record(name).reads}")
-    return {"files": tuple(files), "folder": folder}
