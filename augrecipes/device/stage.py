@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from augrecipes.compiler.kernels.formulas import LUMAS, RGB, Luma, check_color, scales_and_shifts
+from augrecipes.compiler.kernels.formulas import COLOR_PLANES, RGB, ColorPlane, check_color, scales_and_shifts
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.inputs import Inputs
 from augrecipes.recipe.model import Output, Recipe
@@ -167,14 +167,16 @@ class TargetStage(nn.Module):
         color, grey = self.output.color, image.shape[self.axis] == 1
         if color == "rgb" or (color == "gray" and grey):
             return image
-        return image.flip(self.axis) if color == "bgr" else self._luma(LUMAS[color], image)
+        if color == "bgr":
+            return image.flip(self.axis)
+        return torch.cat([self._plane(plane, image) for plane in COLOR_PLANES[color]], self.axis)
 
-    def _luma(self, luma: Luma, image: Tensor) -> Tensor:
+    def _plane(self, plane: ColorPlane, image: Tensor) -> Tensor:
         rounds = image.dtype == torch.uint8 and self.output.dtype == "uint8"
         planes = image.to(torch.int32 if rounds else torch.float32).unbind(self.axis)
         red, green, blue = planes * RGB if len(planes) == 1 else planes
-        r, g, b = luma.parts if rounds else luma.weights
+        r, g, b = plane.parts if rounds else plane.weights
         total = (red * r + green * g + blue * b).unsqueeze(self.axis)
         if not rounds:
-            return total + luma.offset * self.full / 255
-        return torch.div(total + luma.rounding(), luma.unit, rounding_mode="floor").to(torch.uint8)
+            return total + plane.offset * self.full / 255
+        return torch.div(total + plane.rounding(), plane.unit, rounding_mode="floor").to(torch.uint8)

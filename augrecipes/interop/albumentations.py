@@ -11,7 +11,7 @@ from augrecipes.interop.draft import Call, Item, LeftOut, Line, fault_of, takes_
 from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import OWN_CODE, REFUSED
@@ -35,7 +35,7 @@ _CLASS = "__class_fullname__"
 ALWAYS = "always_apply"
 _REFERENCES = "reference_images"
 # What never took always_apply.
-_UNTIMED = (*GROUPS, COMPOSE, ONE_OR_OTHER, "BboxParams", "KeypointParams")
+_UNTIMED = (*GROUPS, COMPOSE, "BboxParams", "KeypointParams")
 UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
 
 
@@ -179,16 +179,16 @@ def lines(calls: Sequence[Call]) -> list[Item]:
 def _item(call: Call) -> Item:
     if call.unread:
         return LeftOut(call.name, REFUSED["Lambda"] if call.name == "Lambda" else call.unread, call.place)
-    if call.name in (*GROUPS, ONE_OR_OTHER, FLIP):
+    if call.name in (*GROUPS, FLIP):
         call = next(named(call), call)
     if call.name == COMPOSE:
         inside = lines(call.children or ())
         return _whole_or_less(Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, inside))
     if call.name in GROUPS:
         return _group(call)
-    if make := {ONE_OR_OTHER: _one_or_other, FLIP: _flip}.get(call.name):
-        return make(call)
-    if op_record(call.name).reads:
+    if call.name == FLIP:
+        return _flip(call)
+    if op_record(call.name).reads == "references":
         call = _with_references(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)
@@ -229,8 +229,6 @@ _DEFAULTS: dict[str, tuple[str, Any]] = {
     groups.SEQUENTIAL: ("p", 0.5),
     groups.RANDOM_ORDER: ("n", 1),
 }
-# Groups that look at their own p once more where OneOf has picked them by it.
-_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
 
 def _group(call: Call) -> Item:
@@ -248,7 +246,7 @@ def _group(call: Call) -> Item:
     if key and key not in line.args:
         line.args[key] = usual
         line.comments.append(f"the {key} of albumentations, where none is written")
-    if call.name in _GATED and line.args.get("replace") is False:
+    if call.name in groups.GATED and line.args.get("replace") is False:
         del line.args["replace"]  # as recipes have it
     count, n = sum(isinstance(item, Line) for item in inside), line.args.get("n")
     if isinstance(n, int) and n > count > 0 and not line.args.get("replace"):
@@ -262,22 +260,10 @@ def _group(call: Call) -> Item:
 def _gated(child: Line) -> Line:
     """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
     p = child.args.get("p", 1.0)
-    if child.name not in _GATED or p == 1:
+    if child.name not in groups.GATED or p == 1:
         return child
     child.comments.append("once picked, it acts with its p")
     return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])
-
-
-def _one_or_other(call: Call) -> Item:
-    """The first of two with probability p, else the second: OneOf, whose weights are the p of its steps."""
-    p = call.args.get("p", 0.5)
-    if not isinstance(p, int | float):
-        return LeftOut(call.name, f"p: {p} is no number", call.place)
-    inside = [_item(child) for child in call.children or ()]
-    for child, weight in zip(inside, (p, 1 - p), strict=False):
-        if isinstance(child, Line):
-            child.args["p"] = weight
-    return _whole_or_less(Line(groups.ONE_OF, {"p": 1.0}, call.place, inside, [f"was {call.name}"]))
 
 
 def _whole_or_less(line: Line) -> Item:

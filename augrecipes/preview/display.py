@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compiler.kernels.formulas import COLOR_PLANES
 from augrecipes.preview.stretch import NODATA, PLAIN, Stretch
 from augrecipes.recipe.model import Output
 
@@ -75,11 +76,14 @@ def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN)
     """
     color = "rgb" if output.where == "device" and image.dtype == np.uint8 else output.color
     values = _channels_last(image, output)
-    if image.dtype == np.uint8 and color != "y" and stretch.is_plain:
+    if image.dtype == np.uint8 and color not in ("y", "ycbcr") and stretch.is_plain:
         return _three_channels(values, color, stretch)
     levels = levels_of(image, output)
     if color == "y":  # luma lies in 16..235
         levels = (levels - 16) * np.float32(255 / 219)
+    elif color == "ycbcr":
+        planes = COLOR_PLANES[color]
+        levels = (levels - [plane.offset for plane in planes]) @ np.linalg.inv([plane.weights for plane in planes]).T
     levels = levels if stretch.is_plain else stretch.levels(levels, 0, 255)
     return _three_channels(levels, color, stretch, stretch.missing(values, leaves=True))
 

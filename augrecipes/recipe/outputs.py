@@ -2,7 +2,7 @@
 
 `normalize` speaks of the channels that leave. Lists are in the output's order: with `color: bgr` the first number is
 blue's. `imagenet` names the statistics of red, green and blue, whatever their order, so with `color: bgr` they are
-reversed; with `y` and `gray`, one channel, they mean nothing and are an error. By the names of channels the order is
+reversed; with `y`, `gray` and `ycbcr` they mean nothing and are an error. By the names of channels the order is
 theirs.
 """
 
@@ -98,6 +98,10 @@ def _contradictions(output: Output, values: Mapping[str, Any]) -> Iterator[tuple
         where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
         yield "normalize", f"{output.dtype} cannot hold normalised values; use dtype: float32{where}"
     count = max(len(normalize.mean), len(normalize.std))
+    said = values["normalize"]
+    by_color = said == "imagenet" or any(isinstance(numbers, dict) for numbers in said.values())
     if output.color in ("y", "gray") and count > 1:
         message = f"color: {output.color} has one channel, normalize has {count}"
         yield "normalize", f"{message}; give one mean and one std"
+    elif output.color == "ycbcr" and (by_color or count not in (1, 3)):
+        yield "normalize", "color: ycbcr leaves Y, Cb and Cr; give three numbers in that order, or one"

@@ -20,8 +20,8 @@ from augrecipes.ops.registry import effective
 from augrecipes.ops.schedule import is_schedule
 from augrecipes.recipe import grammar
 from augrecipes.recipe.arguments import Schema, bounds, expected
-from augrecipes.recipe.batch_steps import step_schemas
 from augrecipes.recipe.model import Step
+from augrecipes.recipe.sections import step_schemas
 
 _MOST = 5  # facts of one step
 # Settings, and what follows from other parameters.

@@ -8,7 +8,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.compiler.kernels import sink as sink_module
-from augrecipes.compiler.kernels.formulas import GREY, Y
+from augrecipes.compiler.kernels.formulas import COLOR_PLANES
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import RecipeError
 from augrecipes.recipe.model import Normalize, Output
@@ -33,10 +33,11 @@ def conversion_law(output: Output, dtype: str, channels: int, span: tuple[float,
     image, (low, high) = image_of(dtype, span, channels), span or (0, FULL[dtype])
     out = Sink(output, span)(image)
     shares: Any = (image.astype(np.float64) - low) / (high - low)
-    if output.color in ("y", "gray") and (channels == 3 or output.color == "y"):
-        luma = Y if output.color == "y" else GREY
-        weights = np.array(luma.weights) if channels == 3 else [sum(luma.weights)]
-        shares = (shares @ weights)[..., None] + luma.offset / 255
+    if output.color in COLOR_PLANES and (channels == 3 or output.color != "gray"):
+        planes = COLOR_PLANES[output.color]
+        weights = np.array([plane.weights for plane in planes]).T
+        weights = weights if channels == 3 else weights.sum(axis=0, keepdims=True)
+        shares = shares @ weights + [plane.offset / 255 for plane in planes]
     shares = shares[..., ::-1] if output.color == "bgr" else shares
     if output.dtype in ("uint8", "uint16"):
         shares = shares * FULL[output.dtype]
@@ -48,7 +49,7 @@ def conversion_law(output: Output, dtype: str, channels: int, span: tuple[float,
 
 
 @pytest.mark.parametrize("dtype", SPANS)
-@pytest.mark.parametrize("color", ["rgb", "bgr", "y", "gray"])
+@pytest.mark.parametrize("color", ["rgb", "bgr", "y", "gray", "ycbcr"])
 def test_values_leave_as_their_share_of_the_range(dtype: str, color: str) -> None:
     channels = {"rgb": CHANNELS, "bgr": (3,)}.get(color, (1, 3))
     normalized = Normalize((0.5,), (0.25,))

@@ -26,10 +26,10 @@ _HALF_ULP = 2.0**-10  # of float16, relative
 @st.composite
 def specs(draw: st.DrawFn, channels: int) -> Output:
     """An output that goes with so many channels, for the device."""
-    color = draw(st.sampled_from(("rgb", "bgr", "y", "gray") if channels == 3 else ("rgb", "y", "gray")))
+    color = draw(st.sampled_from(("rgb", "y", "gray", "ycbcr") + ("bgr",) * (channels == 3)))
     if channels not in (1, 3):
         color = "rgb"
-    leaving = 1 if color in ("y", "gray") else channels
+    leaving = {"y": 1, "gray": 1, "ycbcr": 3}.get(color, channels)
     dtype = draw(st.sampled_from(("float32", "float16", "uint8")))
     layout = draw(st.sampled_from(("chw", "hwc")))
     span = draw(st.sampled_from(((0.0, 1.0), (0.0, 255.0), (-1.0, 1.0))))
@@ -89,8 +89,8 @@ def test_equals_the_hosts_sink(case: tuple[Output, np.ndarray]) -> None:
     assert torch.equal(loaded, before)
 
 
-@given(st.integers(0, 2**32), st.sampled_from(("y", "gray")))
-def test_rounded_luma_is_the_same_to_the_level(seed: int, color: str) -> None:
+@given(st.integers(0, 2**32), st.sampled_from(("y", "gray", "ycbcr")))
+def test_rounded_planes_are_the_same_to_the_level(seed: int, color: str) -> None:
     """Many thousand colours: sums that end in a half must go the same way."""
     output = Output("uint8", color=color, where="device")
     images = np.random.default_rng(seed).integers(0, 256, (1, 64, 64, 3), np.uint8)
@@ -122,7 +122,7 @@ def test_deep_images_leave_as_they_are(seed: int, case: tuple[int, Output], inpu
     loaded, expected = (torch.from_numpy(np.stack([device(image) for image in images])), [*map(host, images)])
     assert np.array_equal(loaded.numpy(), images.transpose(0, 3, 1, 2) if output.layout == "chw" else images)
     before, stage = loaded.clone(), TargetStage(output, inputs)
-    if output.dtype == "uint8" and output.color in ("y", "gray"):  # sums of floats, in another order
+    if output.dtype == "uint8" and output.color in ("y", "gray", "ycbcr"):  # sums of floats, in another order
         assert np.abs(stage(loaded).numpy().astype(int) - np.stack(expected)).max() <= 1
     else:
         check(output, stage(loaded), np.stack(expected))

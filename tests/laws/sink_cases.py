@@ -18,7 +18,7 @@ OUTPUTS = st.builds(
     Output,
     dtype=st.sampled_from(["uint8", "uint16", "float32", "float16"]),
     layout=st.sampled_from(["chw", "hwc"]),
-    color=st.sampled_from(["rgb", "rgb", "bgr", "gray", "y"]),
+    color=st.sampled_from(["rgb", "rgb", "bgr", "gray", "y", "ycbcr"]),
     normalize=st.sampled_from([None, Normalize((0.25,), (0.5,)), Normalize((0.0,), (1.0,))]),
     range=st.sampled_from([(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0)]),
 )
@@ -74,7 +74,7 @@ def by_formulas(case: Any) -> np.ndarray:
     """Channel by channel."""
     output, image = case.output, np.ascontiguousarray(case.symmetry.view(case.image))
     valid = None if case.valid is None else case.symmetry.view(case.valid)[..., 0] > 0
-    if output.color in ("gray", "y"):
+    if output.color in ("gray", "y", "ycbcr"):
         # One channel out of three has a law of its own (tests/device): here only where it lies must not matter.
         with using(None):
             return Sink(output, case.span)(image, valid=valid)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview import display, overlay
 from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
@@ -58,6 +59,13 @@ def test_grey_and_luma_are_shown_in_full_range() -> None:
     assert rgb_of_output(grey, Output(color="gray")).tolist() == [[[128] * 3] * 2] * 2
     luma = np.array([[[16, 235]]], np.float32) / 255
     assert rgb_of_output(luma, Output(color="y"))[0].tolist() == [[0] * 3, [255] * 3]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_ycbcr_is_shown_as_the_colours_it_was_made_of(dtype: str) -> None:
+    output = Output(dtype=dtype, color="ycbcr")
+    seen = rgb_of_output(Sink(output)(noise(6, 9)), output)
+    np.testing.assert_allclose(seen, noise(6, 9), atol=0 if dtype == "float32" else 2)
 
 
 def test_other_channel_counts_and_values_that_are_not_numbers_are_shown() -> None:

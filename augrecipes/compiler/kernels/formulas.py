@@ -1,4 +1,4 @@
-"""What the sink on the host and the stage on the device both reckon with: luma, grey, scale and shift."""
+"""What the sink on the host and the stage on the device both reckon with: planes of colour, scale and shift."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RGB = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Luma:
+class ColorPlane:
     """One channel out of red, green and blue in 0..255.
 
     In whole numbers, so that what is rounded to them is the same wherever it is reckoned: `rounding` counts
@@ -40,11 +40,13 @@ class Luma:
         return self.offset * self.unit * full // 255 + self.unit // 2
 
 
-# BT.601 luma in 16..235, as super-resolution papers measure it (ITU-R BT.601; MATLAB rgb2ycbcr).
-Y = Luma((65481, 128553, 24966), 255_000, 16)
+# BT.601 in 16..235, and 16..240 of Cb and Cr, as super-resolution papers measure it (ITU-R BT.601; MATLAB rgb2ycbcr).
+Y = ColorPlane((65481, 128553, 24966), 255_000, 16)
+CB = ColorPlane((-37797, -74203, 112_000), 255_000, 128)
+CR = ColorPlane((112_000, -93786, -18214), 255_000, 128)
 # BT.601 grey in full range, as cv2.COLOR_RGB2GRAY.
-GREY = Luma((299, 587, 114), 1000)
-LUMAS = {"y": Y, "gray": GREY}
+GREY = ColorPlane((299, 587, 114), 1000)
+COLOR_PLANES = {"y": (Y,), "gray": (GREY,), "ycbcr": (Y, CB, CR)}
 
 
 def check_color(color: str, channels: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.formulas import LUMAS, Luma, check_color, scales_and_shifts
+from augrecipes.compiler.kernels.formulas import COLOR_PLANES, ColorPlane, check_color, scales_and_shifts
 from augrecipes.flow import Dtype
 from augrecipes.native.kernels import VALUES, address_of, library, written_as
 from augrecipes.recipe.inputs import RANGES
@@ -72,7 +72,7 @@ class Sink:
         out = allocate(self.shape(*image.shape), self.dtype)
         if is_identity and image.flags.c_contiguous:
             out[...] = image
-        elif self._color in LUMAS or not self.numbers(image.shape[2], image.dtype).write(image, out, valid):
+        elif self._color in COLOR_PLANES or not self.numbers(image.shape[2], image.dtype).write(image, out, valid):
             self._by_planes(image, out, valid)
         return out
 
@@ -87,7 +87,7 @@ class Sink:
 
     def shape(self, height: int, width: int, channels: int) -> tuple[int, int, int]:
         """Of what leaves."""
-        planes = channels if self._color in ("rgb", "bgr") else 1
+        planes = len(COLOR_PLANES[self._color]) if self._color in COLOR_PLANES else channels
         return (planes, height, width) if self._chw else (height, width, planes)
 
     def numbers(self, channels: int, dtype: np.dtype[Any] = _UINT8) -> SinkNumbers:
@@ -110,7 +110,7 @@ class Sink:
         Of values far from 0 something is taken before they are multiplied. Programs, of uint8 alone, multiply and add.
         """
         lowest, highest = self._range or (0.0, RANGES[dtype.name])
-        low = 0.0 if dtype == _UINT8 and self._color not in LUMAS else float(np.float32(lowest))
+        low = 0.0 if dtype == _UINT8 and self._color not in COLOR_PLANES else float(np.float32(lowest))
         return low, highest - lowest, lowest - low
 
     def _affines(self, dtype: np.dtype[Any], channels: int) -> list[tuple[float, float]]:
@@ -137,16 +137,16 @@ class Sink:
     def _planes(self, image: np.ndarray) -> list[np.ndarray]:
         """The channels that leave, H×W float32 each, less what is taken from values."""
         low = np.float32(self._span(image.dtype)[0])
-        if self._color in LUMAS and (self._color == "y" or image.shape[2] > 1):
-            return [self._luma(LUMAS[self._color], image, low)]
+        if self._color in COLOR_PLANES and (self._color != "gray" or image.shape[2] > 1):
+            return [self._plane(plane, image, low) for plane in COLOR_PLANES[self._color]]
         planes = [np.subtract(image[..., c], low, dtype=_FLOAT32) for c in range(image.shape[2])]
         return planes[::-1] if self._color == "bgr" else planes
 
-    def _luma(self, luma: Luma, image: np.ndarray, low: np.float32) -> np.ndarray:
-        """The luma plane; whole numbers where these both come and leave, so that 0.999 does not become 0."""
+    def _plane(self, plane: ColorPlane, image: np.ndarray, low: np.float32) -> np.ndarray:
+        """A plane of colour; whole numbers where these both come and leave, so that 0.999 does not become 0."""
         rounds = self.keeps_levels(image.dtype)
         dtype = _FLOAT64 if rounds else _FLOAT32  # whole numbers up to 2⁵³ are exact
-        weights = luma.parts if rounds else luma.weights
+        weights = plane.parts if rounds else plane.weights
         values: Any = np.subtract(image, 0 if rounds else low, dtype=dtype)
         out: Any
         if image.shape[2] == 1:
@@ -154,8 +154,8 @@ class Sink:
         else:
             out = cv2.transform(np.ascontiguousarray(values), np.array([weights], dtype))
         if not rounds:
-            return out + np.float32(luma.offset * self._span(image.dtype)[1] / 255)
-        return np.asarray((out + luma.rounding(int(self._top))) // luma.unit, _FLOAT32)
+            return out + np.float32(plane.offset * self._span(image.dtype)[1] / 255)
+        return np.asarray((out + plane.rounding(int(self._top))) // plane.unit, _FLOAT32)
 
 
 class SinkNumbers:
