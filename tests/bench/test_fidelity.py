@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from small_data import kind_data
+from small_data import Page, kind_data
 from support.folders import draw_waves
 
 import augrecipes as ar
@@ -288,7 +288,7 @@ def test_two_recipes_are_compared_in_text_json_and_page(scenes: dict[str, str]) 
     assert clean["psnr"]["mean"] - noisy["psnr"]["mean"] == pytest.approx(verdict["psnr"]["mean"])
     assert verdict["differs"]
     assert (verdict["one"], verdict["other"], verdict["target"]) == ("clean", "noisy", "lr")
-    for shown in (report_of(found).text(120), page(record, "none", None)):
+    for shown in (report_of(found).text(120), Page(page(record, "none", None)).text_shown):
         assert verdict["text"] in shown
         assert f"{clean['psnr']['mean']:.2f} ({clean['psnr']['low']:.2f}–{clean['psnr']['high']:.2f})" in shown
         assert f"{noisy['ssim']['mean']:.4f}" in shown

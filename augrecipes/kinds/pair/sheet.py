@@ -14,6 +14,7 @@ from augrecipes.compiler.run.clock import route_steps
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.grid import common_size
 from augrecipes.kinds.pair.pipeline import PairPipeline
+from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.ops.records import op_record
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -110,9 +111,9 @@ def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: 
     def group(one: DrawnSample, k: int) -> CellGroup:
         stretch, epoch = stretch_of(one.sample.images.values(), recipe.inputs), request.epoch + k
         outputs = {name: recipe.outputs.get(name, recipe.output) for name in names}
-        images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs.items()}
-        size, nearest = images[names[-1]].shape[1::-1], {"interpolation": cv2.INTER_NEAREST}
-        large = {name: cv2.resize(image, size, **nearest).astype(np.uint8) for name, image in images.items()}
+        images = {name: rgb_of_output(one.outputs[k][name], each, stretch) for name, each in outputs.items()}
+        size = images[names[-1]].shape[1::-1]
+        large = {name: cv2.resize(img, size, interpolation=NEAREST).astype(np.uint8) for name, img in images.items()}
         cells = [Cell(large[name], f"{name} {size_text(image)}") for name, image in images.items()]
         ran.clear()
         applied = one.sample.run(plain, epoch)["applied"]
