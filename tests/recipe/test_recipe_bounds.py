@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 from support.checks import rows
-from support.every_class import _NEEDED, REFERENCE
+from support.every_class import _NEEDED, REFERENCE, TEMPLATE
 from support.recipe_strategies import CLASSES
 
 from augrecipes.errors import DataError, Diagnostic, RecipeError
@@ -35,6 +35,7 @@ NEEDED: dict[str, Any] = {
     "num_grid_xy": [4, 4],
     "magnitude": 5,
     "references": REFERENCE,
+    "template": TEMPLATE,
 }
 
 
@@ -276,6 +277,23 @@ def test_without_the_bounds_images_fail() -> None:
 )
 def test_draws_in_words(params: dict[str, Any], words: str) -> None:
     assert in_words(params) == words
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"scale": 0.664, "interpolation": 3, "fill": 0}, "scale × 0.664, area"),
+        ({"quality": 71, "image_type": ".webp"}, "quality 71, webp"),
+        ({"kernel": np.full(3, 1 / 3)}, "kernel 3"),
+        (
+            {"side": 13, "sigma": [2.1, 0.7], "angle": 20.0, "kernel": np.ones((13, 13))},
+            "side 13, σ 2.1, 0.7, angle 20°",
+        ),
+        ({f"number_{k}": k for k in range(8)}, ", ".join(f"number {k} {k}" for k in range(8))),
+    ],
+)
+def test_all_draws_in_words(params: dict[str, Any], words: str) -> None:
+    assert in_words(params, whole=True) == words
 
 
 if __name__ == "__main__":
