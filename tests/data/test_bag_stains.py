@@ -218,6 +218,10 @@ def given_law(fixture: Callable[[str], Any]) -> None:
     test_whatever_reads_a_dataset_gets_them(fixture("root"))
 
 
+def of_the_first(self: RecipeSource, _: int) -> dict[str, Any]:
+    return {} if self.stains is None else {"stains": self.stains.of_bag(0)}
+
+
 def unsorted(names: Any, **_: Any) -> list[Any]:
     return list(names)
 
@@ -227,7 +231,7 @@ test_planted_faults_are_caught = planted_faults(
         "in the order of rows": (law, (stains, "sorted", unsorted, False)),
         "a store without them": (packed_law, (stains.BagStains, "all", lambda self: [dict.fromkeys(self.methods)] * 3)),
         "each bag by the first one's stains": (
-            given_law, (RecipeSource, "stains_of", lambda self, k: self.stains and {"stains": self.stains.of_bag(0)} or {})
+            given_law, (RecipeSource, "stains_of", of_the_first)
         ),
     },
     (AssertionError, ar.StoreError),
