@@ -112,7 +112,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         )
         listed = source() if callable(source) else source
         if not isinstance(listed, RecipeSource):
-            listed = RecipeSource(listed, self.recipe.inputs, self._decode)
+            listed = RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
         self.source, self.table = listed, relabelled(listed.table, classes)
         self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
         self.sample_keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
