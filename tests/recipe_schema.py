@@ -277,6 +277,7 @@ def document() -> Schema:
             "by_epoch": grammar.BY_EPOCH,
             "batchStep": batch_steps.schema(),
             "image": grammar.IMAGE,
+            "pairImage": grammar.PAIR_IMAGE,
             "sceneTarget": grammar.TARGET,
             "output": grammar.OUTPUT,
             **grammar.STEP_KEYS,
