@@ -221,7 +221,7 @@ class Cache:
 
 
 FOLDERS = Cache("folders", "the images in folders", ".memo")
-SLIDES = Cache("slides", "which tiles of slides show tissue", ".windows")
+SLIDES = Cache("slides", "which tiles show tissue", ".windows")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
 # How large it may grow is said by whoever fetches: see augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")

@@ -145,6 +145,11 @@ def _apply(schema: Schema, validator: Any) -> None:
     if bounds:
         _bound(schema, bounds, scalars=True)
         return
+    if hasattr(validator, "min_length"):
+        if schema.get("type") == "array":
+            schema["minItems"] = validator.min_length
+        schema.pop("required", None)  # of a mapping: so many keys, whichever
+        return
     function: Any = getattr(validator, "func", None)
     name = getattr(function, "__name__", "")
     if getattr(function, "__qualname__", "").startswith("check_range_bounds."):

@@ -221,15 +221,31 @@ def _masked(image: Image, mask: NDArray[Any]) -> Image:
     return shown
 
 
+def restained() -> Cells:
+    """A tile, and three draws of RandStainNA from a published template: of MoNuSeg's test images."""
+    numbers = {"L": (131.08, 19.859, 55.575, 8.407), "A": (154.456, 5.123, 10.878, 1.705),
+               "B": (107.786, 2.179, 9.301, 1.521)}  # fmt: skip
+    template = {
+        name: {"avg": {"mean": avg, "std": of_avg}, "std": {"mean": std, "std": of_std}}
+        for name, (avg, of_avg, std, of_std) in numbers.items()
+    }
+    cells = drawn(lambda: tissue()[0], "RandStainNA", *[{"template": template, "space": "lab"}] * 3)
+    return [(words if k == 0 else f"draw {k}", image) for k, (words, image) in enumerate(cells)]
+
+
 _TURNED = {"shear": {"x": [20, 20]}}, {"rotate": [15, 15]}, {"scale": [0.7, 0.7]}
 _SMALL = {"ResizeToTarget": {"method": "area"}}
 EXAMPLES: dict[str, Callable[[], Cells]] = {
     "StainJitter": lambda: drawn(
         lambda: tissue()[0], "StainJitter",
-        {"sigma": 0.3, "bias": 0}, {"sigma": 0, "bias": 0.2}, {"white_threshold": None},
+        {"sigma": 0.3, "bias": 0}, {"sigma": 0, "bias": 0.2}, {"basis": "macenko", "sigma": 0.5},
     ),
+    "RandStainNA": restained,
     "HEStain": lambda: drawn(
         lambda: tissue()[0], "HEStain", {}, {"method": "macenko"}, {"augment_background": True},
+    ),
+    "StainNormalize": lambda: drawn(
+        lambda: tissue()[0], "StainNormalize", *({"method": method} for method in ("macenko", "vahadane", "reinhard")),
     ),
     "FDA": lambda: styled("FDA", "beta_limit", 0.01, 0.1),
     "HistogramMatching": lambda: styled("HistogramMatching", "blend_ratio", 0.5, 1.0),
@@ -245,6 +261,19 @@ EXAMPLES: dict[str, Callable[[], Cells]] = {
     "ResizeToTarget": lambda: degraded({
         f"method: {method}": [{"ResizeToTarget": {"method": method}}] for method in ("matlab_bicubic", "area", "linear")
     }),
+    "KernelBlur": lambda: drawn(
+        photo, "KernelBlur",
+        *({"shapes": {shape: 1}, "sigma_limit": [3, 3]} for shape in ("iso", "plateau_iso")),
+        {"shapes": {"sinc": 1}, "cutoff": [0.8, 0.8]},
+    ),
+    "PoissonNoise": lambda: drawn(
+        photo, "PoissonNoise", {"scale_range": [1, 1]}, {"scale_range": [3, 3]},
+        {"scale_range": [3, 3], "per_channel": False},
+    ),
+    "ImageCompression": lambda: drawn(
+        photo, "ImageCompression", {"quality_range": [10, 10]}, {"quality_range": [10, 10], "subsampling": "4:4:4"},
+        {"quality_range": [10, 10], "compression_type": "webp"},
+    ),
     "RandAugment": lambda: drawn(photo, "RandAugment", {}, {"m": 20}, {"n": 4, "m": 20}, seed=4),
     "TrivialAugment": lambda: drawn(photo, "TrivialAugment", {}, {}, {}, seed=4),
     "AutoAugment": lambda: drawn(

@@ -32,13 +32,14 @@ def import_(args: Namespace) -> None:
       augrecipes import train.py --key get_transforms.train -o recipe.yaml
       augrecipes import notebook.ipynb --set CFG.size=512
       augrecipes import train.py:transform -o recipe.yaml
+      augrecipes import train_span_otf.toml -o recipe.yaml
       curl https://.../train.py | augrecipes import - -o recipe.yaml
 
-    Python source with pipelines of albumentations or torchvision, files that A.save wrote, and configs of MMDetection,
-    MMSegmentation, Hydra, LightningCLI and BasicSR are read. What source computes from what is not in it
-    stands in the recipe as a comment to fill in; --set says it. FILE.py:NAME and MODULE:NAME run that file or module,
-    because you name it so: it may hold an A.Compose, transforms of torchvision, or a function without arguments that
-    makes them.
+    Python source with pipelines of albumentations or torchvision, files that A.save wrote, configs of MMDetection,
+    MMSegmentation, Hydra and LightningCLI, and option files of BasicSR, traiNNer-redux and neosr are read. What source
+    computes from what is not in it stands in the recipe as a comment to fill in; --set says it. FILE.py:NAME and
+    MODULE:NAME run that file or module, because you name it so: it may hold an A.Compose, transforms of torchvision,
+    or a function without arguments that makes them.
 
     \b
     Exit status:

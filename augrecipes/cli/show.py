@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from augrecipes.cli.arguments import data_of, is_data, loaded, selected, sources
 from augrecipes.cli.parsing import refusal
-from augrecipes.cli.terminal import STDOUT, answer, note, parts, progress, report_once, say, say_line, width
+from augrecipes.cli.terminal import STDOUT, answer, note, parts, progress, report_once, say, say_line, show
+
+if TYPE_CHECKING:
+    from augrecipes.report import Report
 
 
 def preview(args: Namespace) -> None:
@@ -78,13 +82,13 @@ def demo(args: Namespace) -> None:
     Takes about a minute and no network. Exit status: 0 all is well, 1 a promise was not kept, 2 the folder cannot be
     written.
     """
-    from rich.console import Console
-
-    console = Console(width=width(), quiet=args.json == STDOUT)
-    console.print("A tour of augrecipes, on data that it draws itself\n", style="bold")
     from augrecipes.demo.run import run_demo
 
+    def tell(report: Report) -> None:
+        if args.json != STDOUT:
+            show(report)
+            say()
+
     with report_once():
-        tour = run_demo(args.out, console=console, seed=args.seed, progress=parts)
-    report = {"ok": tour.ok, "proofs": tour.proofs, "pictures": tour.grids, "seconds": tour.seconds}
-    answer(args, report, lambda: None, status=int(not tour.ok))
+        tour = run_demo(args.out, tell=tell, seed=args.seed, progress=parts)
+    answer(args, tour, lambda: None, status=int(not tour["ok"]))

@@ -6,9 +6,8 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from augrecipes.cache import CACHES, DAY, Cache, cache_folder
 from augrecipes.cli.parsing import refusal
@@ -63,19 +62,6 @@ def _line(fault: Fault) -> str:
     return f"{fault.path}{where}{source}: {fault.reason}"
 
 
-@dataclass(frozen=True)
-class CacheUse:
-    """What one cache holds, or held: its files, their bytes, and the seconds since the last and the first was used."""
-
-    cache: str
-    about: str
-    folder: str
-    files: int
-    bytes: int
-    last_used: float | None = None
-    first_used: float | None = None
-
-
 def cache(args: Namespace) -> None:
     """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
 
@@ -95,27 +81,30 @@ def cache(args: Namespace) -> None:
     answer(args, used, lambda: _tell_use(used, args.clear))
 
 
-def _use(cache: Cache, clear: bool) -> CacheUse:
-    if clear:
-        return CacheUse(cache.name, cache.about, str(cache.folder), *cache.clear())
-    files, now = list(cache.files()), time.time()
-    size, ages = sum(file.size for file in files), [now - file.used for file in files]
-    between = (min(ages), max(ages)) if ages else (None, None)
-    return CacheUse(cache.name, cache.about, str(cache.folder), len(files), size, *between)
+def _use(cache: Cache, clear: bool) -> dict[str, Any]:
+    """What one cache holds, or held: its files, their bytes, and the seconds since the last and the first was used."""
+    ages = [] if clear else [time.time() - file.used for file in cache.files()]
+    files, size = cache.clear() if clear else (len(ages), sum(file.size for file in cache.files()))
+    use = {"cache": cache.name, "about": cache.about, "folder": str(cache.folder), "files": files, "bytes": size}
+    return {**use, "last_used": min(ages, default=None), "first_used": max(ages, default=None)}
 
 
-def _tell_use(used: list[CacheUse], cleared: bool) -> None:
+def _tell_use(used: list[dict[str, Any]], cleared: bool) -> None:
     from augrecipes.report import Report, TextTable
 
     say_line(cache_folder())
     say()
     columns = 4 if cleared else 5
-    rows = [(use.cache, use.about, f"{use.files:,}", in_bytes(use.bytes), _age(use.last_used)) for use in used]
+    rows = [
+        (use["cache"], use["about"], f"{use['files']:,}", in_bytes(use["bytes"]), _age(use["last_used"]))
+        for use in used
+    ]
     headings = ("cache", "of", "files", "size", "last used")[:columns]
     show(Report(tables=[TextTable("", headings, [row[:columns] for row in rows], right=(2, 3, 4))]))
     if cleared:
         say()
-        good(f"cleared {counted(sum(use.files for use in used), 'file')}, {in_bytes(sum(use.bytes for use in used))}")
+        files, size = (sum(use[key] for use in used) for key in ("files", "bytes"))
+        good(f"cleared {counted(files, 'file')}, {in_bytes(size)}")
 
 
 def _age(seconds: float | None) -> str:

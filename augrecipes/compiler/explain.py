@@ -87,6 +87,7 @@ class Explanation(Displayed):
     batch: tuple[SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     tta: str = ""
+    bag: str = ""
     timing: PlanTiming | None = None
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
@@ -107,7 +108,7 @@ class Explanation(Displayed):
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers, without what a recipe does not have or was not measured."""
         report: dict[str, Any] = to_plain(self)
-        for key in ("shared", "derived", "batch", "plugins", "tta"):
+        for key in ("shared", "derived", "batch", "plugins", "tta", "bag"):
             if not report[key]:
                 del report[key]
         if self.timing is None:
@@ -179,6 +180,7 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
         ),
         plugins=recipe.plugins,
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
+        bag=write.flow(recipe.bag.said()) if recipe.bag else "",
         pictured=(recipe,),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -15,9 +15,6 @@ from time import perf_counter
 from typing import Any, Literal
 
 import torch
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from augrecipes.data.loader import loader
 from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
@@ -25,6 +22,7 @@ from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.preview import preview
 from augrecipes.progress import Parts
 from augrecipes.recipe.kinds import part
+from augrecipes.report import Report, TextTable
 
 Expected = Literal["reference", "same", "different"]
 Batches = Iterable[dict[str, Any]]
@@ -52,54 +50,28 @@ class Proof:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DemoReport:
-    """What the demo found.
-
-    Attributes:
-        proofs: ways of reading one epoch, with digests, by what was read.
-        grids: preview images that were written.
-        seconds: what all of it took.
-    """
-
-    proofs: Mapping[str, tuple[Proof, ...]]
-    grids: tuple[Path, ...]
-    seconds: float
-
-    @property
-    def ok(self) -> bool:
-        """Whether every proof came out as it must."""
-        return all(proof.holds for proofs in self.proofs.values() for proof in proofs)
-
-
 def run_demo(
-    out: Path,
-    *,
-    console: Console | None = None,
-    seed: int = 0,
-    quick: bool = False,
+    out: Path, *, tell: Callable[[Report], None] = lambda report: None, seed: int = 0, quick: bool = False,
     progress: Show = lambda: nullcontext(lambda what, done, total: None),
-) -> DemoReport:
+) -> dict[str, Any]:  # fmt: skip
     """Run the whole demo and write its files into `out`.
 
     Args:
         out: folder, made when missing.
-        console: where to print; None is standard output.
+        tell: is given what each part of it has shown.
         seed: of data and draws.
         quick: a small one (for tests): few and small images, and no worker processes that start afresh.
         progress: shows how far it is.
+
+    Returns:
+        `ok`: every proof came out as it must; `proofs`: by what was read; `pictures`: that were written; `seconds`.
 
     Raises:
         OSError: the folder cannot be written.
         AugrecipesError: a recipe or a file is not as it should be.
     """
-    console, out, start = console or Console(), Path(out), perf_counter()
+    out, start = Path(out), perf_counter()
     tiles, photos, scenes, bags, shrink = (12, 3, 3, 3, 2) if quick else (24, 18, 6, len(BAGS), 1)
-
-    def say(what: RenderableType) -> None:
-        console.print(Padding(what, (0, 0, 1, 3), expand=False), highlight=False)
-
-    console.print(Text("1  A small data set, drawn by formula", style="bold"))
     with progress() as advance:
         everything = tiles + photos + scenes + bags
 
@@ -109,12 +81,12 @@ def run_demo(
         images = draw_dataset(out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=drawn(0))
         pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=drawn(tiles + photos))
         slides = draw_slides(out / "slides", bags=bags, seed=seed, shrink=shrink, progress=drawn(everything - bags))
-    say(
-        f"{tiles} stained tissue tiles with masks and boxes, {photos} photos, {scenes} scenes at three resolutions, "
-        f"{bags} slides as bags of tiles  ({perf_counter() - start:.0f} s)"
-    )
+    data = (
+        f"{tiles} stained tissue tiles with masks and boxes", f"{photos} photos",
+        f"{scenes} scenes at three resolutions", f"{bags} slides as bags of tiles",
+    )  # fmt: skip
+    tell(Report(tables=[TextTable("A small data set, drawn by formula", (), [(each,) for each in data])]))
 
-    console.print(Text("2  One epoch, read in several ways", style="bold"))
     tissue = partial(part("image", "dataset").DATASET, os.fspath(images.tissue), "stained-tissue", optimize="exact")
     scene = partial(part("pair", "dataset").DATASET, pairs.roots("hr", "lr"), "sr-x4", optimize="exact")
     bag = partial(part("bag", "dataset").DATASET, os.fspath(slides), "stained-tissue-bag", optimize="exact")
@@ -125,23 +97,18 @@ def run_demo(
     }
     with progress() as advance:
         proofs = {what: tuple(_prove(of_one, what, advance)) for what, of_one in ways.items()}
-    say(Group(*_lines_of(proofs)))
+    tell(Report(tables=[_table(what, of_one) for what, of_one in proofs.items()]))
 
-    console.print(Text("3  What the recipes do", style="bold"))
-    began, jobs = perf_counter(), _jobs(images, pairs, slides)
-    grids: list[Path] = []
+    jobs, grids = _jobs(images, pairs, slides), list[Path]()
     with progress() as advance:
-        for name, (data, options) in jobs.items():
+        for name, (source, options) in jobs.items():
             recipe = name.removesuffix("-stages")
             advance(f"drawing what {recipe} does", len(grids), len(jobs))
             look = options | ({"rows": 2, "columns": 2} if quick else {})
-            grids.append(preview(recipe, data, out / "grids" / f"{name}.png", seed=seed, **look))
-    say(Text(f"{len(grids)} images in {out / 'grids'}  ({perf_counter() - began:.0f} s)"))
-
-    spent = perf_counter() - start
-    console.print(Text(f"Done in {spent:.0f} s. Next:", style="bold"))
-    say(next_steps(out, images.tissue))
-    return DemoReport(proofs, tuple(grids), spent)
+            grids.append(preview(recipe, source, out / "grids" / f"{name}.png", seed=seed, **look))
+    tell(Report(tables=[TextTable("Next", (), _next_steps(out, images.tissue))]))
+    ok = all(proof.holds for of_one in proofs.values() for proof in of_one)
+    return {"ok": ok, "proofs": proofs, "pictures": grids, "seconds": perf_counter() - start}
 
 
 def _ways(make: Callable[..., Any], size: int, other: int) -> Ways:
@@ -219,20 +186,19 @@ def _jobs(images: DemoData, pairs: Scenes, slides: Path) -> dict[str, tuple[Any,
     }
 
 
-def _lines_of(proofs: Mapping[str, Iterable[Proof]]) -> Iterator[Text]:
-    """A line for each way of reading, under the words for what was read."""
+def _table(what: str, proofs: Iterable[Proof]) -> TextTable:
+    """The ways of reading some samples, and what came of each."""
     text = {"reference": "", "same": "the same", "different": "differs, as it must"}
-    for what, ways in proofs.items():
-        yield Text(what, style="dim")
-        for proof in ways:
-            digest = proof.digest[:12], "dim" if proof.expected == "different" else "cyan"
-            mark = ("✓", "green") if proof.holds else ("✗ NOT AS EXPECTED", "bold red")
-            yield Text.assemble(f"  {proof.how:32} ", digest, "  ", mark, (f"  {text[proof.expected]}", "dim"))
+    rows, styles = list[tuple[str, ...]](), list[str]()
+    for proof in proofs:
+        rows.append((proof.how, proof.digest[:12], text[proof.expected] if proof.holds else "NOT AS EXPECTED"))
+        styles.append("" if proof.holds else "error")
+    return TextTable(f"One epoch of {what}", (), rows, strong=(0,), styles=styles)
 
 
-def next_steps(out: Path, tissue: Path) -> Group:
+def _next_steps(out: Path, tissue: Path) -> list[tuple[str, str]]:
     """Commands to try next."""
-    return Group(*(Text(f"{what:16} {command}", overflow="fold") for what, command in (
+    return [
         ("look at", f"{out / 'grids'}{os.sep}*.png"),
         ("see the plan", "augrecipes explain stained-tissue"),
         ("your own images", "augrecipes preview imagenet-train FOLDER -o grid.png"),
@@ -241,4 +207,4 @@ def next_steps(out: Path, tissue: Path) -> Group:
         ("how fast it is", f"augrecipes bench stained-tissue {tissue.as_posix()} --against stock"),
         ("in Python", f'import augrecipes as ar; ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")'),
         ("write your own", "augrecipes studio  (pip install 'augrecipes[studio]')"),
-    )))  # fmt: skip
+    ]

@@ -9,14 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from augrecipes import mixtures
-from augrecipes.compat.guard import albumentations
 from augrecipes.diff.differences import Change, Placed
-from augrecipes.errors import RecipeError
-from augrecipes.ops import groups
+from augrecipes.interop.albumentations import written_by
+from augrecipes.ops import groups, registry
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective
-from augrecipes.ops.registry import plain as instance
 from augrecipes.recipe.model import KEYS, Arguments, Bag, Mode, Output, Recipe, Step, canonical
 
 
@@ -139,7 +137,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     return drawn | {
         "scales": dict(recipe.scales),
-        "bag": asdict(recipe.bag or Bag()) if recipe.facts.tiles else {},
+        "bag": (recipe.bag or Bag()).said() if recipe.facts.tiles else {},
         "views": {view.name: {"count": view.count, "of": view.of} for view in recipe.views if "train" in modes},
         "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": image, **inputs},
@@ -208,16 +206,15 @@ def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
     b = replace(b, p=a.p)
 
     def changes_nothing(some: Sequence[str]) -> bool:
-        return _alike(before, _state(_with(a, b, some))) and _alike(after, _state(_with(b, a, some)))
+        return equal(before, _written(_with(a, b, some))) and equal(after, _written(_with(b, a, some)))
 
-    try:
-        before, after = (_state(step) for step in (a, b)) if tried else ({}, {})
-        if not _alike(before, after):
-            tried = [name for name in tried if changes_nothing([name])]
-            if not changes_nothing(tried):
-                return set()
-    except RecipeError:
+    before, after = (_written(step) for step in (a, b)) if tried else (None, None)
+    if before is None or after is None:
         return set()
+    if not equal(before, after):
+        tried = [name for name in tried if changes_nothing([name])]
+        if not changes_nothing(tried):
+            return set()
     return {key for key, name in names.items() if name in tried}
 
 
@@ -228,26 +225,8 @@ def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
     return replace(step, args=Arguments(args))
 
 
-def _state(step: Step) -> dict[str, Any]:
-    """What a transform holds beyond what every transform has; one number for equal ones that fill pixels."""
-    common = vars(albumentations().NoOp()).keys() - {"p"}
-    state = {name: value for name, value in vars(instance(step)).items() if name not in common}
-    fill = state.get("fill")
-    if isinstance(fill, list | tuple) and len({*fill}) == 1:
-        state["fill"] = fill[0]
-    return state
-
-
-def _alike(a: Any, b: Any) -> bool:
-    """Whether two values are equal for certain; what cannot be compared is not."""
-    if type(a) is not type(b):
-        return False
-    import numpy as np  # late: who only reads an explanation does not wait for it
-
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    if isinstance(a, Mapping):
-        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(_alike, a, b))
-    return a is b or (isinstance(a, bool | int | float | str) and a == b)
+def _written(step: Step) -> dict[str, Any] | None:
+    """What its class writes down of a step, with one number for equal ones that fill pixels; None: it refuses them."""
+    written = written_by(registry.plain, step.name, {**step.args.plain(), "p": step.p})
+    fill = written.get("fill") if written else None
+    return {**(written or {}), "fill": fill[0]} if isinstance(fill, list) and len({*fill}) == 1 else written

@@ -11,7 +11,7 @@ from augrecipes.interop.draft import Call, Item, LeftOut, Line, fault_of, takes_
 from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import OWN_CODE, REFUSED
@@ -35,7 +35,7 @@ _CLASS = "__class_fullname__"
 ALWAYS = "always_apply"
 _REFERENCES = "reference_images"
 # What never took always_apply.
-_UNTIMED = (*GROUPS, COMPOSE, ONE_OR_OTHER, "BboxParams", "KeypointParams")
+_UNTIMED = (*GROUPS, COMPOSE, "BboxParams", "KeypointParams")
 UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
 
 
@@ -179,16 +179,16 @@ def lines(calls: Sequence[Call]) -> list[Item]:
 def _item(call: Call) -> Item:
     if call.unread:
         return LeftOut(call.name, REFUSED["Lambda"] if call.name == "Lambda" else call.unread, call.place)
-    if call.name in (*GROUPS, ONE_OR_OTHER, FLIP):
+    if call.name in (*GROUPS, FLIP):
         call = next(named(call), call)
     if call.name == COMPOSE:
         inside = lines(call.children or ())
         return _whole_or_less(Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, inside))
     if call.name in GROUPS:
         return _group(call)
-    if make := {ONE_OR_OTHER: _one_or_other, FLIP: _flip}.get(call.name):
-        return make(call)
-    if op_record(call.name).reads:
+    if call.name == FLIP:
+        return _flip(call)
+    if op_record(call.name).reads == "references":
         call = _with_references(call)
     if call.name in REFUSED:
         return LeftOut(call.name, REFUSED[call.name], call.place)
@@ -266,18 +266,6 @@ def _gated(child: Line) -> Line:
         return child
     child.comments.append("once picked, it acts with its p")
     return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])
-
-
-def _one_or_other(call: Call) -> Item:
-    """The first of two with probability p, else the second: OneOf, whose weights are the p of its steps."""
-    p = call.args.get("p", 0.5)
-    if not isinstance(p, int | float):
-        return LeftOut(call.name, f"p: {p} is no number", call.place)
-    inside = [_item(child) for child in call.children or ()]
-    for child, weight in zip(inside, (p, 1 - p), strict=False):
-        if isinstance(child, Line):
-            child.args["p"] = weight
-    return _whole_or_less(Line(groups.ONE_OF, {"p": 1.0}, call.place, inside, [f"was {call.name}"]))
 
 
 def _whole_or_less(line: Line) -> Item:

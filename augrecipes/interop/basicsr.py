@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.degradation import Degradation, OptionFile
-from augrecipes.interop.draft import Item, Line, RecipeDraft, name_of, wrong
+from augrecipes.interop.degradation import Degradation
+from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, name_of, wrong
+from augrecipes.interop.options import OptionFile
 from augrecipes.interop.reading import Document
-from augrecipes.ops.groups import DEGRADE
+from augrecipes.ops.groups import DEGRADE, ONE_OF
 from augrecipes.recipe.nodes import MappingNode, Node
 
-_DATA = "datasets"
+_DATA, _DEGRADATIONS = "datasets", "degradations"
 _BESIDE = ("network_g", "scale", "model_type")  # one of these beside the data sets tells an option file
-_PAIRS = ("pairedimagedataset", "realesrganpaireddataset")
-_PLAIN, _MADE, _FACES = "singlegtdataset", "realesrgandataset", "ffhqdataset"
+_PAIRS, _MADE = ("pairedimagedataset", "paired"), ("realesrgandataset", "otf")
+_PLAIN, _FACES, _MIXED = "singlegtdataset", "ffhqdataset", "realesrganpaireddataset"
+_KNOWN = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset, paired, otf"
 _MOVING = ("video", "recurrent", "reds", "vimeo")
+_NEOSR = ("paired", "otf")
+# Keys that only traiNNer-redux has.
+_REDUX = ("lq_size", "lq_usm", "resize_mode_list", "resize_mode_list2", "resize_mode_list3")
 _HR, _LR = "hr", "lr"
+# What mixes batches, by its name there: the step, its arguments, and why there is none where grids differ, or at all.
+_MIXING: dict[str, tuple[str, dict[str, Any], str]] = FOREIGN["basicsr"]["mixing"]
+_IDLE: list[str] = FOREIGN["basicsr"]["idle"]  # keys of a data set that say nothing of a sample
+_LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported, and what to do instead
+_UNKNOWN = "it is not known here, and nothing in the recipe does it: where your trainer reads it, write a step by hand"
+_COLORS = {"y": "y", "yuv444": "ycbcr"}  # of the network's input, where it is not RGB
 
 
 def is_options(document: Document) -> bool:
@@ -39,65 +51,97 @@ def draft_of_options(document: Document) -> RecipeDraft:
         RecipeError: video, data sets of other kinds, or values that cannot be; names key and line.
     """
     top, data = document.top, _at(document.top, _DATA)
-    train, tested = _at(data, "train"), _at(data, "val")
-    if not isinstance(top, MappingNode) or train is None:
+    train = _at(data, "train")
+    if not isinstance(top, MappingNode) or data is None or train is None:
         place = document.place if data is None else data.place
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
         raise wrong(message, replace(place, file=document.file), _DATA, "E603")
-    draft = RecipeDraft(name_of(document.file), "an option file of BasicSR's form", train.place)
-    options, whole = OptionFile(train.place, train), OptionFile(train.place, top, train)
-    said = options.get("type", "")
+    kind = OptionFile(train.place, train)
+    said = kind.get("type", "")
     name = str(said).lower()
-    if any(word in name for word in _MOVING) or whole.get("num_frame"):
-        options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
-    if name not in (*_PAIRS, _MADE, _PLAIN, _FACES):
-        known = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset"
-        options.refuse("type", f"{said!r} is no data set that can be imported; known are {known}")
+    if any(word in name for word in _MOVING) or kind.get("num_frame"):
+        kind.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
+    if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
+        kind.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
+    if name == _MIXED and not OptionFile(top.place, top).get("high_order_degradation"):
+        name = _PAIRS[0]
+    degradations = _at(top, _DEGRADATIONS) if name in (*_MADE, _MIXED) else None
+    sections = [train] if degradations is None else [train, degradations]
+    options = OptionFile(train.place, top, *sections)
+    redux = any(options.node(key) for key in _REDUX)
+    form = "neosr" if name in _NEOSR else "traiNNer-redux" if redux else "BasicSR's form"
+    draft = RecipeDraft(name_of(document.file), f"an option file of {form}", train.place)
     if name == _FACES:
         draft.steps, draft.eval = _turns(options, rotated=False), []
         draft.keys["output"] = _output(options)
     else:
-        _scaled(draft, options, whole, name)
-    validation = None if tested is None else OptionFile(tested.place, tested)
-    _data(draft, options, validation, is_degraded=name not in _PAIRS)
+        _fill_pair(draft, options, name, redux=redux)
+        _fill_batch(draft, options, "augmentation", "aug_prob")
+        if (training := _at(top, "train")) and (moa := OptionFile(training.place, training)).get("use_moa"):
+            _fill_batch(draft, moa, "moa_augs", "moa_probs")
+    _data(draft, options, data, name)
+    _name_unread(draft, options, top, sections)
     return draft
 
 
-def _scaled(draft: RecipeDraft, train: OptionFile, whole: OptionFile, name: str) -> None:
-    """Windows at two scales."""
-    scale = whole.whole("scale", 1)
-    if train.node("lq_size"):
-        side = train.whole("lq_size")
+def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: bool) -> None:
+    """Windows at two scales, and how the low resolution is made."""
+    scale = options.whole("scale", 1)
+    if key := next((key for key in ("lq_size", "patch_size") if options.node(key)), ""):
+        side = options.whole(key)
     else:
-        high = (train if train.node("gt_size") else whole).whole("gt_size")
+        key, high = "gt_size", options.whole("gt_size")
         side = high // scale
         if high % scale:
             what = f"{high} px are no whole number of pixels at scale {scale}: write a multiple of {scale}"
-            train.refuse("gt_size", what)
-    draft.keys |= {"kind": "pair", "scales": {_LR: 1, _HR: scale}, "output": _output(train)}
-    window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, train.at("gt_size"))
-    draft.steps = [window, *_turns(train)]
+            options.refuse(key, what)
+    output = _output(options)
+    if (color := options.get("input_pixel_format", "rgb")) != "rgb":
+        if color not in _COLORS:
+            options.refuse("input_pixel_format", f"{color!r} has no output: known are rgb, {', '.join(_COLORS)}")
+        output = {_LR: {**output, "color": _COLORS[color]}, _HR: output}
+    draft.keys |= {"kind": "pair", "scales": {_LR: 1, _HR: scale}, "output": output}
+    window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, options.at(key))
+    draft.steps = [window, *_turns(options)]
     if name in _PAIRS:
         draft.eval = []
         return
-    redux = whole.node("resize_mode_list") or train.node("lq_size") or whole.node("lq_usm")
-    degradation = Degradation(whole, redux is not None, side, draft)
+    degradation = Degradation(options, redux, side, draft)
     if name == _PLAIN:
-        resize = degradation.to_target(str(train.get("lq_resize_mode", "bicubic")))
+        resize = degradation.to_target(str(options.get("lq_resize_mode", "bicubic")))
         del resize.args["id"]
-        area = Line("ResizeToTarget", {"method": "area"}, train.at("lq_resize_mode"))
+        area = Line("ResizeToTarget", {"method": "area"}, options.at("lq_resize_mode"))
         steps: list[Item] = [resize] if resize.name == area.name else [resize, area]
         draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, area.place, steps))
     else:
-        if whole.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
+        if options.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
             args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
-            draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, whole.at("gt_usm")))
+            draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, options.at("gt_usm")))
         draft.steps.append(degradation.line())
         draft.note(
             "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
         )
-    shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, train.place)
-    draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, train.place, [shrink])]
+    shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, options.place)
+    draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, options.place, [shrink])]
+
+
+def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str) -> None:
+    """What mixes the pairs of a batch, one of several by weight."""
+    on_one_grid, at = draft.keys["scales"][_HR] == 1, options.at(key)
+    lines: list[Item] = []
+    acting = 0.0
+    for name, share in options.weighted(key, chances, _MIXING, {"none": 1.0}):
+        step, args, why = _MIXING[name]
+        if step and (on_one_grid or not why):
+            lines.append(Line(step, {**args, "p": round(share, 4)}, at))
+            acting += share
+        elif why:
+            draft.refuse(f"{key}: {name}", f"{why}: its share of the batches stays as it is", at)
+    if lines:
+        draft.batch = lines if len(lines) == 1 else [Line(ONE_OF, {"p": round(acting, 4)}, at, lines)]
+        draft.note("`batch:` is run by ar.loader, or ar.collate(ds) in a DataLoader: take it out of the training loop.")
+    if lines and key == "augmentation":
+        draft.note("neosr mixes 3 of 10 batches by two or more of these, without weights; here each by one.")
 
 
 def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
@@ -115,36 +159,50 @@ def _output(train: OptionFile) -> dict[str, Any]:
     return {**result, "normalize": {key: train.numbers(key) for key in ("mean", "std")}}
 
 
-def _data(draft: RecipeDraft, train: OptionFile, validation: OptionFile | None, *, is_degraded: bool) -> None:
+def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -> None:
     """How the same files are read here."""
-    recipe = f"{draft.name}.yaml"
-    draft.dataset = _call(train, recipe, is_degraded=is_degraded)
+    recipe, has_low = f"{draft.name}.yaml", name in (*_PAIRS, _MIXED)
+    draft.dataset = _call(train, recipe, has_low=has_low)
     draft.note(f"The data: {draft.dataset}")
-    if size := train.get("batch_size_per_gpu"):
+    if size := train.get("batch_size_per_gpu", train.get("batch_size")):
         draft.note(f"The loader: ar.loader(ds, batch_size={size}, shuffle=True)")
-    if validation is not None and validation.node("dataroot_gt"):
-        low = "; its low resolution is made here, too" if is_degraded and validation.node("dataroot_lq") else ""
-        draft.note(f"Validation: {_call(validation, recipe, is_degraded=is_degraded, mode='eval')}{low}")
-    listed = next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None)
-    if listed:
+    for key, place, node in data.pairs():
+        validation = OptionFile(place, node) if key.startswith("val") and isinstance(node, MappingNode) else None
+        if validation is not None and validation.node("dataroot_gt"):
+            low = "; its low resolution is made here, too" if not has_low and validation.node("dataroot_lq") else ""
+            draft.note(f"Validation: {_call(validation, recipe, has_low=has_low, mode='eval')}{low}")
+    if listed := next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None):
         draft.note(f'{listed} lists the files; here a CSV file does: files="pairs.csv", a column for each target.')
-    if (train.get("io_backend") or {}).get("type") == "lmdb":
+    if (train.get("io_backend") or {}).get("type") == "lmdb" or "lmdb" in draft.dataset:
         draft.note("LMDB is not read: point at the folders of images, and `augrecipes pack` them for speed.")
+    if (times := train.get("dataset_enlarge_ratio", 1)) not in (1, "auto"):
+        draft.note(f"dataset_enlarge_ratio: samples_per_epoch={times} * len(ds), beside the recipe in the call.")
 
 
-def _call(options: OptionFile, recipe: str, *, is_degraded: bool, mode: str = "") -> str:
+def _call(options: OptionFile, recipe: str, *, has_low: bool, mode: str = "") -> str:
     """The call that reads the data."""
     more = f', mode="{mode}")' if mode else ")"
-    keys = {_LR: "dataroot_lq", _HR: "dataroot_gt"}
-    listed = {
-        key: options.texts(keys[key]) for key in keys if key == _HR or (not is_degraded and options.node(keys[key]))
-    }
+    keys = {_LR: "dataroot_lq"} if has_low and options.node("dataroot_lq") else {}
+    listed = {key: options.texts(at) for key, at in {**keys, _HR: "dataroot_gt"}.items()}
     folders = {key: result if len(result) > 1 else result[0] for key, result in listed.items()}
-    if options.get("type", "").lower() == _FACES:
+    if str(options.get("type", "")).lower() == _FACES:
         return f"ar.ImageFolder({_text(folders[_HR])}, {_text(recipe)}{more}"
     template = options.get("filename_tmpl", "{}")
-    names = "" if is_degraded or template == "{}" else f", names={_text({_LR: str(template)})}"
+    names = f", names={_text({_LR: str(template)})}" if has_low and template != "{}" else ""
     return f"ar.PairedImages({_text(folders)}, {_text(recipe)}{names}{more}"
+
+
+def _name_unread(draft: RecipeDraft, options: OptionFile, top: MappingNode, sections: Sequence[MappingNode]) -> None:
+    """Name every key that nobody asked for."""
+    idle = []
+    for key, at in (each for section in sections for each in options.unread(section)):
+        if key in _IDLE:
+            idle.append(key)
+        else:
+            draft.refuse(key, _LOST.get(key, _UNKNOWN), at)
+    aside = [key for key, _ in options.unread(top) if key not in (_DATA, *(_DEGRADATIONS for _ in sections[1:]))]
+    if idle + aside:
+        draft.note(f"No recipe says what is of no sample: {', '.join(dict.fromkeys([*idle, *aside]))}.")
 
 
 def _text(value: Any) -> str:

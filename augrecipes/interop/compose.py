@@ -29,8 +29,6 @@ _PARAMS = {"bbox_params": ("boxes", Boxes), "keypoint_params": ("keypoints", Key
 _TARGETS = "additional_targets"
 # Arguments of Compose that are told apart below, and those that change no sample.
 _READ = ("p", *_PARAMS, _TARGETS, "seed", "mask_interpolation")
-# Steps that Compose of 0.x had apart, in front of the others and behind them.
-_FRONT, _BACK = "preprocessing_transforms", "postprocessing_transforms"
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
 _OUTERMOST = "only the outermost Compose can have it"
 # Arguments of BboxParams and KeypointParams that recipes do not have, the value that means what recipes do, and why.
@@ -97,10 +95,7 @@ def _named(call: Call) -> Call:
     if call.children is None and call.name not in OUTPUTS:
         return call
     call = next(named(call), call)
-    front, back = ([each for each in call.args.get(key) or () if isinstance(each, Call)] for key in (_FRONT, _BACK))
-    args = {key: value for key, value in call.args.items() if key not in (_FRONT, _BACK)}
-    children = None if call.children is None else tuple(_named(each) for each in (*front, *call.children, *back))
-    return replace(call, args=args, children=children)
+    return call if call.children is None else replace(call, children=tuple(map(_named, call.children)))
 
 
 def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:

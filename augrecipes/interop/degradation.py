@@ -1,4 +1,4 @@
-"""Values of an option file, and the degradation of Real-ESRGAN that they are of, as one `Degrade` step.
+"""The degradation of Real-ESRGAN, as an option file has it, as one `Degrade` step.
 
 As in the gallery's real-esrgan-x4, windows are cut first; each sample is degraded by itself, so that no pool of pairs
 mixes them; plateau-shaped kernels and generalised round ones are drawn as generalised turned ones; Poisson noise is
@@ -7,16 +7,14 @@ drawn in linear light, and always in colour.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
-from typing import Any, NoReturn
+from typing import Any
 
-from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, wrong
+from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft
+from augrecipes.interop.options import OptionFile, Weighted
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
-from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import P
-from augrecipes.recipe.nodes import MappingNode, Node, Place, from_value, plain
 
 _KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
 _MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
@@ -27,81 +25,10 @@ _PHOTONS = 0.0041
 _LEAST_PHOTONS = 0.0001
 # A model that degrades the sharpened image, whatever its network is to make.
 _SHARPENING = "RealESRGAN"
+# Ranges of the Gaussians' deviations where the file does not say, of both blurs.
+_SIGMA = {(False, ""): [0.2, 3.0], (False, "2"): [0.2, 1.5], (True, ""): [0.2, 2.0], (True, "2"): [0.2, 1.0]}
 _NYQUIST = 3.1415  # the highest cutoff of a sinc filter
 _WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
-
-
-Weighted = list[tuple[str, float]]  # names, each with its share
-_NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
-_TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
-
-
-class OptionFile:
-    """What one or several mappings of an option file say; the first that has a key counts."""
-
-    def __init__(self, place: Place, *sources: MappingNode) -> None:
-        self.place = place
-        self._held = {key: (node, at) for each in reversed(sources) for key, at, node in each.pairs()}
-
-    def at(self, key: str) -> Place:
-        """Where a key stands; where all of it starts, if it does not."""
-        return self._held[key][1] if key in self._held else self.place
-
-    def node(self, key: str) -> Node | None:
-        """What stands at a key."""
-        return self._held[key][0] if key in self._held else None
-
-    def get(self, key: str, otherwise: Any = None) -> Any:
-        """The value of a key; what it is otherwise, where the key is missing or empty."""
-        node = self.node(key)
-        value = None if node is None else plain(node)
-        return otherwise if value is None else value
-
-    def refuse(self, key: str, message: str) -> NoReturn:
-        """End the import for what a key says."""
-        raise wrong(message, self.at(key), key, "E603")
-
-    def checked(self, key: str, schema: Schema, otherwise: Any = None) -> Any:
-        """The value of a key, or what it is otherwise; one that the schema does not accept ends the import."""
-        value = self.get(key, otherwise)
-        for finding in check_value(schema, from_value(value, self.at(key))):
-            self.refuse(key, finding.message)
-        return value
-
-    def whole(self, key: str, otherwise: int | None = None) -> int:
-        """The whole number of at least one at a key."""
-        return int(self.checked(key, {"type": "integer", "minimum": 1}, otherwise))
-
-    def chance(self, key: str, otherwise: float = 0.0) -> float:
-        """The probability at a key."""
-        return float(self.checked(key, P, otherwise))
-
-    def numbers(self, key: str, count: int | None = None, otherwise: list[float] | None = None) -> list[float]:
-        """The list of so many numbers at a key; of any count, where it is None."""
-        size = {} if count is None else {"prefixItems": [_NUMBER] * count, "minItems": count, "maxItems": count}
-        return list(self.checked(key, {"type": "array", "items": _NUMBER, **size}, otherwise))
-
-    def range(self, key: str, otherwise: list[float] | None = None) -> list[float]:
-        """The lower and the upper end at a key."""
-        low, high = self.numbers(key, 2, otherwise)
-        if low > high:
-            self.refuse(key, f"must be a range, the smaller end first, got {[low, high]}")
-        return [low, high]
-
-    def texts(self, key: str, otherwise: list[str] | None = None) -> list[str]:
-        """The list of texts at a key; one is a list of one."""
-        value = self.checked(key, _TEXTS, otherwise)
-        return [value] if isinstance(value, str) else list(value)
-
-    def weighted(self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]) -> Weighted:
-        """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
-        names = self.texts(key, list(usual))
-        alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
-        weights_given = self.numbers(weights, len(names), alike)
-        if unknown := [name for name in names if name not in known]:
-            self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
-        total = sum(weights_given) or 1.0
-        return [(name, weight / total) for name, weight in zip(names, weights_given, strict=True) if weight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +53,13 @@ class Degradation:
     def sharpened(self) -> list[Item]:
         """The high resolution, sharpened before it is degraded."""
         options, thick = self.options, "thicklines_prob"
-        if options.get(thick):
-            self.draft.refuse(thick, "thick lines have no step: leave it out", options.at(thick))
-        sides = [50.0, 50.0]
-        if options.get("lq_usm"):
-            sides = options.range("lq_usm_radius_range", [1, 25])
-        elif not str(options.get("model_type", "")).startswith(_SHARPENING):
-            return []
+        if options.chance(thick):
+            self.draft.refuse(thick, "no step draws thick lines: make them beforehand, in files", options.at(thick))
+        sides = options.range("lq_usm_radius_range", [1, 25])
+        if not options.get("lq_usm"):
+            if not str(options.get("model_type", "")).startswith(_SHARPENING):
+                return []
+            sides = [50.0, 50.0]
         limit = [max(3, int(side) // 2 * 2 + 1) for side in sides]
         return [self.step("UnsharpMask", blur_limit=limit, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
 
@@ -148,10 +75,10 @@ class Degradation:
 
     def last(self) -> list[Item]:
         """The final size and a sinc filter, before or behind the last compression."""
-        p, compressed, size = self.options.chance("final_sinc_prob"), self.compressed("2"), self.at_target("3")
+        p, sides = self.options.chance("final_sinc_prob"), self.sides("final_kernel_range")
+        compressed, size = self.compressed("2"), self.at_target("3")
         if p:
-            cutoff = [round(pi / 3, 4), _NYQUIST]
-            size.append(self.step("RingingOvershoot", **self.sides("final_kernel_range"), cutoff=cutoff, p=p))
+            size.append(self.step("RingingOvershoot", **sides, cutoff=[round(pi / 3, 4), _NYQUIST], p=p))
         if not compressed:
             return size
         whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.options.place, size)
@@ -205,13 +132,13 @@ class Degradation:
 
     def blurred(self, number: str, p: float) -> list[Item]:
         """One kernel of several shapes, with the probability `p`."""
-        if not p:
-            return []
         options = self.options
         kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
-        sigma = options.range(f"blur_sigma{number}", [0.2, 2.0])
+        sigma = options.range(f"blur_sigma{number}", _SIGMA[self.redux, number])
         beta = options.range(f"betag_range{number}", [0.5, 4.0])
         sides, sinc = self.sides(f"kernel_range{number}"), options.chance(f"sinc_prob{number}")
+        if not p:
+            return []
         share = dict.fromkeys(("iso", "aniso", "general"), 0.0)
         for name, weight in kernels:
             share[name if name in share else "general"] += weight * (1 - sinc)

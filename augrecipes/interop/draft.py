@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
-from augrecipes.interop.reading import spend
+from augrecipes.interop.budget import spend
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
 from augrecipes.recipe.document import build

@@ -13,8 +13,9 @@ from typing import Any
 from augrecipes.compat.guard import albumentations, collected
 from augrecipes.errors import RecipeError
 from augrecipes.interop import basicsr, configs, objects, torchvision
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.draft import RecipeDraft, wrong
-from augrecipes.interop.reading import Document, bounded, is_python, of_text, read, read_stream
+from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
 from augrecipes.ops.readable import is_advice
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.nodes import MappingNode, Place, from_value
@@ -28,7 +29,7 @@ READERS: tuple[tuple[str, Callable[[Document], bool], Callable[[Document], Recip
     ("a pipeline that albumentations saved (A.save, A.to_dict)", objects.is_saved, objects.draft_of_saved),
     ("a pipeline of torchvision, given as MODULE:NAME or FILE.py:NAME", torchvision.is_object,
      torchvision.draft_of_object),
-    ("an option file of BasicSR, Real-ESRGAN or traiNNer-redux", basicsr.is_options, basicsr.draft_of_options),
+    ("an option file of BasicSR, Real-ESRGAN, traiNNer-redux or neosr", basicsr.is_options, basicsr.draft_of_options),
     (_MANY, configs.is_config, configs.draft_of_config),
 )  # fmt: skip
 _STREAM = "stdin"

@@ -11,7 +11,7 @@ from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of, wrong
 from augrecipes.interop.reading import Document
 from augrecipes.ops import registry
-from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OR_OTHER
+from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe.history import in_order
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
@@ -81,7 +81,7 @@ def _live(owner: Any, document: Document) -> Call:
         for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):
             if (processor := owner.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
-    elif name not in (*GROUPS, ONE_OR_OTHER) or cls is not getattr(A, name):
+    elif name not in GROUPS or cls is not getattr(A, name):
         saved, takes = saved_of(owner) if is_known(cls) else {}, takes_of(name)
         args = {key: argument_of(name, key, value, saved) if key in takes else value for key, value in saved.items()}
         return Call(name, args, None, document.place, cls.__module__)

@@ -1,4 +1,4 @@
-"""Foreign configs as nodes with places: YAML and JSON, read and never run; and objects, where the caller has one.
+"""Foreign configs as nodes with places: YAML, JSON and TOML, read and never run; and objects, where there is one.
 
 More is allowed than in a recipe: anchors, aliases and merge keys, YAML 1.1's `yes` and `no`, and tuples that PyYAML
 tagged. What else is tagged would be made by running code, and is an error.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import yaml
 
-from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.errors import RecipeError
+from augrecipes.interop.toml import read_toml
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 from augrecipes.recipe.parse import YamlReader, read_nodes
@@ -35,7 +35,7 @@ class Document:
 
     Attributes:
         file: as the user named it.
-        top: the config; None where it is neither YAML nor JSON.
+        top: the config; None where it is none of YAML, JSON and TOML.
         text: the file's text; empty for an object.
         value: the object, where the caller has one.
         warned: what albumentations warned of when that was run.
@@ -65,7 +65,7 @@ def is_python(file: str) -> bool:
 
 
 def read(path: str) -> Document:
-    """A file as a document; of what is neither YAML nor JSON the text alone.
+    """A file as a document; of what is none of YAML, JSON and TOML the text alone.
 
     Raises:
         RecipeError: it cannot be read, or says what nobody should carry out.
@@ -96,6 +96,8 @@ def of_text(text: str, file: str) -> Document:
     """
     if is_python(file):
         return Document(file, None, text)
+    if Path(file).suffix == ".toml":
+        return Document(file, read_toml(text, file), text)
     # JSON writes characters beyond the first plane as two halves, which YAML does not know.
     text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
@@ -104,9 +106,11 @@ def of_text(text: str, file: str) -> Document:
             return Document(file, read_nodes(data, file, problems, _ConfigReader)[0], text)
     except RecipeError as error:
         no_yaml = any(problem.code in ("E104", "E105") for problem in error.problems)
-        if no_yaml and Path(file).suffix not in (".yaml", ".yml", ".json"):
-            return Document(file, None, text)
-        raise
+        if not no_yaml or Path(file).suffix in (".yaml", ".yml", ".json"):
+            raise
+        with suppress(RecipeError):  # of standard input, nobody says what it is
+            return Document(file, read_toml(text, file), text)
+        return Document(file, None, text)
 
 
 class _ConfigReader(YamlReader):
@@ -175,49 +179,3 @@ def _merge(owner: MappingNode, others: list[Node]) -> None:
             for key, place, node in other.pairs():
                 if key not in owner.entries:
                     owner.entries[key], owner.at[key] = node, place
-
-
-MOST = 600_000  # parts of source and of values that are gone through or made: some seconds, and some 100 MB
-_WHY = "too much to read: leave only the pipeline and what it needs in the file; or give FILE.py:NAME, which runs it"
-FOR_MATCHES = 0.5  # the share that reading source leaves for what is found in it
-
-
-@dataclass(slots=True)
-class _ReadingBudget:
-    file: str
-    between: Callable[[], object]
-    left: int = MOST
-
-
-_here: ContextVar[_ReadingBudget | None] = ContextVar("import budget", default=None)
-
-
-@contextmanager
-def bounded(file: str, between: Callable[[], object] = bool) -> Iterator[None]:
-    """Let what is read in here have one budget, that of what is around it where there is one.
-
-    Args:
-        file: whose name the error has.
-        between: called at every step; what it raises ends the reading.
-    """
-    token = _here.set(_here.get() or _ReadingBudget(file, between))
-    try:
-        spend(0)
-        yield
-    finally:
-        _here.reset(token)
-
-
-def spend(work: int = 1) -> float:
-    """Count work, or memory; the share of the budget that is left.
-
-    Raises:
-        RecipeError: it is more than one source may take.
-    """
-    if (budget := _here.get()) is None:
-        return 1.0
-    budget.between()
-    budget.left -= work
-    if budget.left < 0:
-        raise RecipeError(problems=[Diagnostic(_WHY, 1, 1, "E604", "import", budget.file)])
-    return budget.left / MOST

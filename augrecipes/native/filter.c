@@ -1,10 +1,11 @@
-/* Weights about each pixel, of sharpening, embossing and motion, bit for bit as OpenCV's filter2D has them. */
+/* Weights about each pixel, of sharpening, embossing and motion, bit for bit as OpenCV's filter2D has them up to
+   WIDEST_FILTER; of blur kernels up to WIDEST_KERNEL, whose sums are exact. */
 
 #include "lanes.h"
 #include "ops.h"
 #include "sampled.h"
 
-enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_FILTER * WIDEST_FILTER };
+enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_KERNEL * WIDEST_KERNEL };
 
 /* Levels from numbers at several addresses, weighed: of `from` to `end`. Some more are read of each. */
 static inline void weigh(const float *const *at, const Floats *weights, int64_t taps, int64_t from, int64_t end,
@@ -29,10 +30,10 @@ static inline void weigh(const float *const *at, const Floats *weights, int64_t 
 KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t side,
                int32_t fused, uint8_t *target) {
     Floats used[MOST];
-    float sizes = 0, workspace[WIDEST_FILTER][ACROSS + WIDEST * WIDEST_FILTER + AT_ONCE * LANES] = {{0}};
+    float sizes = 0, workspace[WIDEST_KERNEL][ACROSS + WIDEST * WIDEST_KERNEL + AT_ONCE * LANES] = {{0}};
     const float *at[MOST];
     int64_t taps = 0, down[MOST], right[MOST], reach = side / 2;
-    if (rows < 0 || columns < 0 || channels < 1 || channels > WIDEST || side < 1 || side > WIDEST_FILTER || side % 2 == 0)
+    if (rows < 0 || columns < 0 || channels < 1 || channels > WIDEST || side < 1 || side > WIDEST_KERNEL || side % 2 == 0)
         return REFUSED;
     for (int64_t k = 0; k < side * side; k++) {
         sizes += fabsf(weights[k]);

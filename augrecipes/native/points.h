@@ -25,6 +25,11 @@ EXPORT int32_t JOIN(clahe, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int6
 EXPORT int32_t JOIN(stain, ISA)(const uint8_t *, int64_t, double, double, double, double, double, double, const double *,
                                 const float *, double, uint8_t *);
 
+EXPORT int32_t JOIN(channel_sums, ISA)(const uint8_t *, int64_t, const void *, float, float, int32_t *, int64_t, int64_t *,
+                                       uint8_t *);
+
+enum { ASKED_PIXELS = 4096, TISSUE_LEVEL = 205 }; /* as in ops/stain_estimates.py */
+
 /* By how many steps of two degrees a hue moves; -1 where rounding may move some further than others. */
 static inline int32_t turn_of(double shift) {
     double whole = floor(shift), rest = shift - whole;
@@ -193,6 +198,32 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
                             pointer_from(a[1]), a[2], b.to);
 }
 
+/* Whether a thousandth of the pixels absorb in some channel, and all of these are not grey: has_tissue in
+   ops/stain_estimates.py. densities: of each level. */
+static inline int shows_tissue(const uint8_t *pixels, int64_t count, const int32_t *densities) {
+    int64_t step = (count + ASKED_PIXELS - 1) / ASKED_PIXELS | 1, asked = 0, tissue = 0, sums[COLOURS] = {0};
+    for (int64_t x = 0; x < count; x += step, asked++) {
+        const uint8_t *pixel = pixels + COLOURS * x;
+        if (MIN(MIN(pixel[0], pixel[1]), pixel[2]) > TISSUE_LEVEL)
+            continue;
+        tissue++;
+        for (int c = 0; c < COLOURS; c++)
+            sums[c] += densities[pixel[c]];
+    }
+    int64_t least = MIN(MIN(sums[0], sums[1]), sums[2]), most = MAX(MAX(sums[0], sums[1]), sums[2]);
+    return 1000 * tissue >= asked && 30 * (most - least) > sums[0] + sums[1] + sums[2];
+}
+
+static inline int64_t normalize_stains(Run *run, const double *a) {
+    Buffers b;
+    TRY(contiguous_image(run, &b.from));
+    int64_t count = run->view.rows * run->view.columns;
+    if (!shows_tissue(b.from, count, pointer_from(a[1])))
+        return DONE;
+    TRY(inplace_buffers(run, &b));
+    return JOIN(channel_sums, ISA)(b.from, count, pointer_from(a[0]), 1, 0, NULL, 0, NULL, b.to);
+}
+
 /* Do what was drawn to values. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
@@ -219,6 +250,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case OP_CASTS_SHADOWS: return cast_shadows(run, drawn, (int)a[0]);
     case OP_APPLIES_CLAHE: return v->channels == 1 || colours ? even_out_contrast(run, drawn[0], a) : REFUSED;
     case OP_STAINS: return colours ? jitter_stains(run, drawn, a) : REFUSED;
+    case OP_NORMALIZES_STAINS: return colours ? normalize_stains(run, a) : REFUSED;
     case OP_ADDS_ISO_NOISE: return colours ? add_photons(run, drawn, a) : REFUSED;
     case OP_ADDS_OWN_ISO_NOISE: return colours ? add_own_photons(run, drawn) : REFUSED;
     case OP_DOWNSCALES: return coarsen(run, drawn[0], a);

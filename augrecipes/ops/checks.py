@@ -59,6 +59,13 @@ def odd_kernel(a: Arguments) -> Fault:
     return None
 
 
+def kernel_shapes(a: Arguments) -> Fault:
+    """The sides of `blur_limit` are odd, and some shape may be drawn."""
+    if not any(a["shapes"].values()):
+        return "shapes", "needs a shape whose weight is above 0"
+    return odd_kernel(a)
+
+
 def scale_above_zero(a: Arguments) -> Fault:
     """1 and `scale_limit` is a factor."""
     # Stricter: a factor of 0 or less fails on the image that draws it.

@@ -11,8 +11,6 @@ PAIR_STEPS: tuple[str, ...] = (DEGRADE,)
 
 # The pipeline itself, which albumentations nests, too; one that notes its draws is one.
 COMPOSE, REPLAY_COMPOSE = "Compose", "ReplayCompose"
-# A group of albumentations that is OneOf with two weights.
-ONE_OR_OTHER = "OneOrOther"
 
 # What stands for a step that is left out.
 NO_OP = "NoOp"

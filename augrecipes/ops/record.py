@@ -123,6 +123,7 @@ class OpRecord:
             draw; None: the middles of `neutral`, where these are all that it draws.
         module: of one of our own, where it lives.
         reads: the argument that names image files and folders, counted from the recipe's file.
+        reference_names: words that may stand there instead.
         joins_warps: a field that `fast` samples together with warps behind it.
         fast: of a class without a native op, what does its work faster, bit for bit: module and name in
             compiler/kernels.
@@ -186,6 +187,7 @@ class OpRecord:
     settled: Settled | None = None
     module: str = ""
     reads: str = ""
+    reference_names: tuple[str, ...] = ()
     joins_warps: Literal["always", "where it leaves fewer pixels"] | None = None
     fast: str = ""
     native: Encoder | None = None

@@ -26,18 +26,18 @@ _LONGEST = 1024  # px of a reference's longer side; larger ones are averaged dow
 _cache = LruCache[np.ndarray](256 << 20, lambda image: image.nbytes)
 
 
-def read_reference(path: str, channels: int) -> np.ndarray:
-    """A reference image, uint8 H×W×C, at most `_LONGEST` px long; kept for later. DataError where it cannot be read."""
+def read_reference(path: str, channels: int, limit: int | None = _LONGEST) -> np.ndarray:
+    """A reference image, uint8 H×W×C, at most `limit` px long; kept for later. DataError where it cannot be read."""
 
     def read() -> np.ndarray:
         image = open_encoded(path, channels=channels, depth="8bit").array()
         longest = max(image.shape[:2])
-        if longest > _LONGEST:
-            height, width = (max(1, round(side * _LONGEST / longest)) for side in image.shape[:2])
+        if limit is not None and longest > limit:
+            height, width = (max(1, round(side * limit / longest)) for side in image.shape[:2])
             image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA).reshape(height, width, channels)
         return image
 
-    return _cache.get((path, channels), read)
+    return _cache.get((path, channels, limit), read)
 
 
 class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 from augrecipes.compat.guard import albumentations, collected, is_validated
@@ -21,19 +22,23 @@ from augrecipes.ops.step import Step
 
 RESERVED = ("p", "id", "target", "at", "share", "channels", "steps")
 
-_Class = TypeVar("_Class", bound=type)
+_Registered = TypeVar("_Registered", bound=Callable[..., Any])
 _registered: dict[str, type] = {}
+_foregrounds: dict[str, Callable[..., Any]] = {}
 
 
-def register(cls: _Class) -> _Class:
+def register(cls: _Registered) -> _Registered:
     """Make a transform class usable as a step, by its class name; also works as a decorator.
+
+    Or make a function usable by its name as `bag: {tissue: NAME}`: of a thumbnail, uint8 H×W×3, it returns where tissue
+    is, bool H×W.
 
     Args:
         cls: a subclass of `albumentations.BasicTransform` (DualTransform, ImageOnlyTransform). Its
             constructor takes `p`. An `InitSchema` like albumentations' classes have makes its arguments checkable.
 
     Raises:
-        TypeError: it is no transform class.
+        TypeError: it is no transform class, and no function.
         ValueError: its name is taken, or an argument's name is a reserved key of a step.
 
     >>> import albumentations as A
@@ -44,6 +49,11 @@ def register(cls: _Class) -> _Class:
     >>> "KeepTopLeft" in registered()
     True
     """
+    if isinstance(cls, FunctionType):
+        if cls.__name__ in ("otsu", "none", "recipe"):
+            raise ValueError(f"cannot register {cls.__name__!r}: in `tissue:` the name means something else")
+        _foregrounds[cls.__name__] = cls
+        return cls
     if not isinstance(cls, type) or not issubclass(cls, albumentations().BasicTransform):
         raise TypeError(f"register takes a subclass of albumentations.BasicTransform, got {cls!r}")
     name = cls.__name__
@@ -59,6 +69,11 @@ def register(cls: _Class) -> _Class:
     _registered[name] = cls
     _live_schema.cache_clear()
     return cls
+
+
+def foregrounds() -> dict[str, Callable[..., Any]]:
+    """Registered functions that say where tissue is, by name."""
+    return dict(_foregrounds)
 
 
 def registered() -> dict[str, type]:

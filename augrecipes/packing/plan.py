@@ -69,6 +69,7 @@ class BakedSteps:
     def about(self) -> dict[str, Any]:
         """The same as plain data, for a store's index."""
         steps = [described(step) for step in self.steps]
+        foreground = self.recipe.bag.foreground() if self.recipe.bag else {}
         return {
             "recipe": {"name": self.recipe.name, "digest": self.recipe.digest},
             "steps": steps,
@@ -77,6 +78,7 @@ class BakedSteps:
             "serves": list(self.serves),
             "epochs": self.epochs,
             "seed": self.seed if self.epochs else None,
+            **({"foreground": foreground} if foreground else {}),
         }
 
     def lines(self) -> list[str]:

@@ -24,6 +24,7 @@ from augrecipes.recipe.inputs import OF_IMAGES
 
 Optimize = Literal["none", "exact", "fast"]
 Pick = Literal["random", "first", "stride"]  # of tiles
+_UNSAID = {"unsaid": True}  # no part of the digest where it is empty
 # Names of the optimiser's rules, each of which a recipe may do without.
 RuleName = Literal[
     "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled",
@@ -66,11 +67,27 @@ UINT8_HWC = Output(dtype="uint8", layout="hwc")
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`."""
+    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`.
+
+    Of those that show tissue: by `otsu`, a threshold of saturation, `none`, or a function that the program registered,
+    in at least `min_tissue` of a tile, of which at most `max_white` is white; None: as the dataset has it.
+    """
 
     max_tiles: int | None = None
     min_tiles: int = 1
     pick: Pick = "random"
+    tissue: str | float | None = field(default=None, metadata=_UNSAID)
+    min_tissue: float | None = field(default=None, metadata=_UNSAID)
+    max_white: float | None = field(default=None, metadata=_UNSAID)
+
+    def said(self) -> dict[str, Any]:
+        """What is written of `bag:`."""
+        return {"max_tiles": self.max_tiles, "min_tiles": self.min_tiles, "pick": self.pick, **self.foreground()}
+
+    def foreground(self) -> dict[str, Any]:
+        """What is written of which tiles are taken at all."""
+        said = {"tissue": self.tissue, "min_tissue": self.min_tissue, "max_white": self.max_white}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import chain
 from math import ceil, gcd, inf
 from typing import Any, get_args
 
+from augrecipes.ops.registry import foregrounds
 from augrecipes.recipe import grammar
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.bands import ChannelError, read_bands
@@ -237,6 +238,10 @@ def build_bag(context: Context, node: Node | None) -> Bag | None:
     if isinstance(node, MappingNode) and bag.max_tiles is not None and bag.min_tiles > bag.max_tiles:
         message = f"min_tiles ({bag.min_tiles}) may not exceed max_tiles ({bag.max_tiles})"
         context.problems.add("E404", node.at["min_tiles"], message, "bag")
+    known = ("otsu", "none", *foregrounds())
+    if isinstance(node, MappingNode) and isinstance(bag.tissue, str) and bag.tissue not in known:
+        message = f"no function of this name was registered (ar.register); there are {', '.join(known)}"
+        context.problems.add("E404", node.at["tissue"], message, "bag.tissue")
     return bag
 
 

@@ -45,6 +45,7 @@ _ABOUT: dict[str, Any] = {
     "box_classes": (None, [str]),
     "versions": index.mapping(str, str),
     "left_out": (..., [str]),
+    "foreground": (..., dict),
     "further": (..., dict),
     "optional": (..., [str]),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
@@ -167,6 +168,9 @@ def check_store(store: Store, recipe: Recipe) -> None:
     scales = store.about["scales"]
     if recipe.facts.scales and dict(recipe.scales) != scales:
         raise _unfit(store, f"holds targets of scales {scales}, the recipe's are {dict(recipe.scales)}")
+    chosen, mine = store.about.get("foreground", {}), recipe.bag.foreground() if recipe.bag else {}
+    if mine and mine != chosen:
+        raise _unfit(store, f"its tiles were chosen by {chosen or 'no rule'}, and the recipe's `bag:` says {mine}")
     _check_inputs(store, recipe)
 
 

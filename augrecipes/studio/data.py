@@ -6,19 +6,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.demo.dataset import draw_dataset, draw_scenes
 from augrecipes.demo.slides import draw_slides
 from augrecipes.errors import DataError
-from augrecipes.images.encoded import Encoded
 from augrecipes.lru import LruCache
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.opening import Data, open_data
@@ -28,7 +25,7 @@ from augrecipes.store import is_store
 from augrecipes.studio.requests import Refused
 
 MOST_BYTES = 160 << 20  # of samples that are cached, as they were read
-DECODED_PX = 4 << 20  # larger images are cached as files, and what a plan needs of them is decoded each time
+DECODED_PX = 4 << 20  # of larger files a plan that reads windows decodes what it needs each time
 MOST_PX = 40_000_000  # larger ones are not shown
 # Folders of the demo, by how much smaller their images are.
 _SCALES: dict[float, str] = {1: "HR", 2: "LR_bicubic/X2", 4: "LR_bicubic/X4"}
@@ -165,8 +162,8 @@ def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sam
     sample = files.sample(unit, undecoded=True)
     for name, image in sample.images.items():
         pixels = _check_size(image.shape, sample.path)
-        if not isinstance(image, np.ndarray) and not (reads and pixels > DECODED_PX):
-            sample.images[name] = DecodedOnce(image) if as_files else image.array()
+        if not isinstance(image, np.ndarray) and not (as_files or (reads and pixels > DECODED_PX)):
+            sample.images[name] = image.array()
     if not isinstance(mask := sample.rest.get("mask"), np.ndarray | None):
         sample.rest["mask"] = mask.array()[:, :, 0]
     return sample
@@ -182,38 +179,3 @@ def _check_size(shape: tuple[int, ...], path: str) -> int:
 
 def _nbytes(sample: Sample) -> int:
     return sum(int(getattr(part, "nbytes", 64)) for part in sample.targets.values())
-
-
-class DecodedOnce(Encoded):
-    """A file of which the whole is decoded, once at every scale, when a part of it is first read at that scale.
-
-    `Encoded.region` promises that a part is, bit for bit, that part of the whole. A file that is damaged is
-    read part by part, as every other, so that it raises what every other raises.
-
-    >>> from augrecipes.images.encoded import encoded
-    >>> image = DecodedOnce(encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1))
-    >>> image.region(0, 1, 2, 3)[:, :, 0].tolist()
-    [[2, 3], [5, 6]]
-    """
-
-    __slots__ = ("_whole",)
-    _whole: LruCache[NDArray[Any]]  # by scale
-
-    def __init__(self, file: Encoded) -> None:
-        super().__init__(*(getattr(file, part.name) for part in fields(Encoded)))
-        object.__setattr__(self, "_whole", LruCache(4))
-
-    @property
-    def nbytes(self) -> int:
-        """Of the file, and of what may come to be cached of it: the whole, and a third of it at smaller scales."""
-        height, width, channels = self.shape
-        return len(self.data) + height * width * channels * self.dtype.itemsize * 4 // 3
-
-    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[Any]:
-        """As every file; in memory of its own."""
-        height, width, _ = self.shape
-        if 0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width and not y0 % reduce and not x0 % reduce:
-            with suppress(DataError, ValueError):
-                whole = self._whole.get(reduce, lambda: Encoded.view(self, 0, 0, height, width, reduce))
-                return np.array(whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)])
-        return super().view(y0, x0, y1, x1, reduce)

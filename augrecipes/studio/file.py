@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
 from augrecipes.interop import plain
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import of_document
-from augrecipes.interop.reading import bounded, of_text
+from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
 from augrecipes.recipe import gallery

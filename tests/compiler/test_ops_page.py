@@ -50,7 +50,7 @@ OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     "GaussNoise": ({"noise_scale_factor": 0.5}, {"per_channel": False}),
     "GridDistortion": (*_WARPS, {"num_steps": 127}),
     "GridDropout": ({"fill": "random"},),
-    "ImageCompression": ({"compression_type": "webp"},),
+    "ImageCompression": ({"compression_type": "webp"}, {"subsampling": "4:4:4"}),
     "LongestMaxSize": _SIZES,
     "MotionBlur": ({"blur_limit": [3, 13]},),
     "MultiplicativeNoise": ({"elementwise": True},),

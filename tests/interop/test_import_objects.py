@@ -144,12 +144,6 @@ def test_what_is_no_pipeline_is_a_type_error() -> None:
             ar.from_albumentations(value)
 
 
-def test_one_or_other_is_a_choice_with_two_weights() -> None:
-    recipe = ar.from_albumentations(A.OneOrOther(A.Blur(), A.D4(), p=0.2))
-    (step,) = recipe.steps
-    assert (step.name, [child.p for child in step.steps]) == ("OneOf", [0.2, 0.8])
-
-
 def test_a_compose_inside_keeps_its_steps_together() -> None:
     inner = A.Compose([A.HorizontalFlip(p=1), A.VerticalFlip(p=1)])
     recipe = ar.from_albumentations(A.Compose([inner, A.OneOf([inner, A.Blur(p=1)], p=1)]))

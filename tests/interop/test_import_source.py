@@ -18,8 +18,9 @@ from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.cli import main
+from augrecipes.interop.budget import bounded
 from augrecipes.interop.importing import draft_of, of_document
-from augrecipes.interop.reading import bounded, of_text
+from augrecipes.interop.reading import of_text
 from augrecipes.interop.source import functions
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.text import SourceText

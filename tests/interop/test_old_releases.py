@@ -232,7 +232,6 @@ def test_groups_and_boxes_of_earlier_releases() -> None:
         ((call("Normalize", max_pixel_value="x"),), {}, "Normalize"),
         ((call("ToTensor", normalize=3),), {}, "ToTensor"),
         ((call("D4"),), {"p": "x"}, "p"),
-        ((Call("OneOrOther", {"p": "x"}, (call("D4"), call("Blur"))),), {}, "OneOrOther"),
         ((Call("OneOf", {"p": 3}, (call("D4"), call("Blur"))),), {}, "OneOf"),
         ((call("D4"),), {"keypoint_params": {"format": "zz"}}, "inputs.keypoints.format"),
         ((call("D4"),), {"keypoint_params": 3}, "keypoint_params"),

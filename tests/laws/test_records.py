@@ -115,12 +115,14 @@ def test_arguments_that_draw_are_seen(step: Step) -> None:
 READERS = pool("""
     ColorJitter, ColorJitter: {contrast: [0.5, 0.6]}, Equalize, Equalize: {mode: pil}, AutoContrast,
     FancyPCA: {alpha: 1.0}, PlasmaBrightnessContrast, ToGray: {method: pca},
-    RandomBrightnessContrast: {brightness_by_max: false}, HEStain: {method: macenko}, HEStain: {method: vahadane}
+    RandomBrightnessContrast: {brightness_by_max: false}, HEStain: {method: macenko}, HEStain: {method: vahadane},
+    StainNormalize: {method: reinhard}
 """)
 NO_READERS = pool("""
     ColorJitter: {contrast: 0}, ColorJitter: {contrast: [1, 1]}, ToGray: {method: from_lab},
     RandomBrightnessContrast: {brightness_by_max: false, brightness_limit: 0}, RandomBrightnessContrast,
-    HEStain: {method: preset, preset: standard}, HEStain, HueSaturationValue, StainJitter, RandomGamma, Posterize
+    HEStain: {method: preset, preset: standard}, HEStain, HueSaturationValue, StainJitter, RandomGamma, Posterize,
+    StainJitter: {basis: he}
 """)
 
 

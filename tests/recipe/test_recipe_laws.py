@@ -33,7 +33,7 @@ from augrecipes.recipe.parse import parse_text
 STRICTER = frozenset(
     {
         *("AdditiveNoise", "Affine", "CoarseDropout", "ColorJitter", "LongestMaxSize", "Posterize", "RandomScale"),
-        *("RandomShadow", "RandomSizedCrop", "SmallestMaxSize"),
+        *("ImageCompression", "KernelBlur", "RandomShadow", "RandomSizedCrop", "SmallestMaxSize"),
     }
 )
 

@@ -14,12 +14,10 @@ from PIL import Image
 from support.deep_files import npy, numbers, png, tiff
 
 import augrecipes as ar
-from augrecipes.images.encoded import encoded
 from augrecipes.kinds.image.reader import check
 from augrecipes.kinds.pair.reader import check as check_pairs
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.sample_inputs import as_image
-from augrecipes.studio.data import DecodedOnce
 
 SIZE = (20, 30)
 DEEP = [numbers("u2", 3, SIZE, seed) for seed in range(3)]
@@ -197,9 +195,7 @@ def test_pairs_of_16_bits_are_checked_in_their_depth(tmp_path: Path) -> None:
         assert [defect.message.rpartition(": ")[2] for defect in found] == shifted
 
 
-def test_transforms_and_the_studio_take_them() -> None:
+def test_transforms_take_them() -> None:
     transform = recipe("depth: 16").transform("eval")
     for value in (DEEP[0], png(DEEP[0])):
         np.testing.assert_allclose(transform({"image": value})["image"], DEEP[0].transpose(2, 0, 1) / 65535, atol=1e-6)
-    once = DecodedOnce(encoded(png(DEEP[0]), name="x", dtype="uint16"))
-    np.testing.assert_array_equal(once.region(3, 4, 10, 20), DEEP[0][3:10, 4:20])

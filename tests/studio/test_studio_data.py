@@ -21,7 +21,6 @@ from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.preview.display import rgb_of_output, within
 from augrecipes.recipe.model import Output
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio.data import DecodedOnce
 from augrecipes.studio.studio import opened
 from augrecipes.studio.view import png_of, shown_of
 
@@ -182,61 +181,6 @@ def parts(draw: st.DrawFn) -> tuple[Encoded, int, tuple[int, int, int, int]]:
 
     (y0, y1), (x0, x1) = map(span, file.shape[:2])
     return file, reduce, (y0, x0, y1, x1)
-
-
-def apart(cached: Any, file: Encoded, reduce: int, part: tuple[int, int, int, int]) -> bool:
-    """Whether a file that is cached gives other pixels than the file."""
-    for _ in range(2):
-        one, other = cached.region(*part, reduce), file.region(*part, reduce)
-        if one.shape != other.shape or (one != other).any():
-            return True
-        one[:] = 77  # it belongs to whoever asked
-    return not np.array_equal(cached.array(), file.array())
-
-
-@settings(max_examples=80)
-@given(parts())
-def test_files_that_stay_decoded_give_the_same_pixels(one: Any) -> None:
-    file, reduce, part = one
-    assert not apart(DecodedOnce(file), file, reduce, part)
-
-
-class _OffByOne(DecodedOnce):
-    """Planted: the part that ends a pixel early where the scale does not divide it."""
-
-    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Any:
-        whole = super().view(0, 0, *self.shape[:2], reduce)
-        return np.array(whole[y0 // reduce : y1 // reduce, x0 // reduce : x1 // reduce])
-
-
-class _Shared(DecodedOnce):
-    """Planted: what is cached is handed out itself."""
-
-    def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Any:
-        self.view(y0, x0, y1, x1, reduce)
-        whole: Any = self._whole.peek(reduce)
-        return whole[y0 // reduce : -(-y1 // reduce), x0 // reduce : -(-x1 // reduce)]
-
-
-@pytest.mark.parametrize("fault", [_OffByOne, _Shared])
-def test_planted_files_are_noticed(fault: Callable[[Encoded], Any]) -> None:
-    file = file_of("JPEG", 61, 47)
-    assert not apart(DecodedOnce(file), file, 2, (2, 4, 33, 45))
-    assert apart(fault(file), file, 2, (2, 4, 33, 45))
-
-
-def test_damaged_files_that_are_cached_say_what_every_other_says() -> None:
-    whole = file_of("JPEG", 160, 120)
-    cut = Encoded("cut", whole.data[: len(whole.data) // 2], whole.header, whole.channels, whole.turn, whole.shape)
-    for part in ((0, 0, 160, 120), (0, 0, 16, 120), (40, 8, 72, 64), (96, 0, 160, 120)):
-        found: list[Any] = []
-        for file in (cut, DecodedOnce(cut)):
-            try:
-                found.append(file.region(*part).tolist())
-            except DataError as error:
-                found.append(str(error))
-        assert found[0] == found[1]
-    assert "cut: truncated or damaged" in found[0]
 
 
 @settings(max_examples=40)

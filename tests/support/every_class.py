@@ -25,10 +25,13 @@ def pool(text: str) -> Pool:
 
 SIZE = (68, 76)
 # In place of no argument at all, and beside it.
+_LAW = {"avg": {"mean": 140, "std": 9}, "std": {"mean": 20, "std": 3}}
+TEMPLATE = {"color_space": "LAB", "L": _LAW, "A": _LAW, "B": _LAW}
 REFERENCE = str(Path(__file__).parents[2] / "docs" / "steps" / "AugMix.jpg")
 _NEEDED: dict[str, dict[str, Any]] = {
     "FDA": {"references": REFERENCE},
     "HistogramMatching": {"references": REFERENCE, "blend_ratio": [1, 1]},
+    "RandStainNA": {"template": TEMPLATE},
 } | dict(
     pool("""
     Crop: {x_min: 2, y_min: 1, x_max: 50, y_max: 48}, CenterCrop: {height: 40, width: 44},
@@ -58,8 +61,11 @@ _BESIDE = pool("""
     HueSaturationValue: {hue_shift_limit: 0, sat_shift_limit: 0}, Illumination: {mode: corner},
     Illumination: {mode: gaussian}, Illumination: {intensity_range: [0.2, 0.2]},
     ImageCompression: {compression_type: webp}, ImageCompression: {quality_range: [20, 30]},
+    ImageCompression: {quality_range: [50, 90], subsampling: ["4:4:4", "4:2:2"]}, KernelBlur: {shapes: {sinc: 1}},
+    KernelBlur: {shapes: {generalized_aniso: 1, plateau_iso: 1}, sigma_limit: [0, 2], spread: variance},
     MedianBlur: {blur_limit: [5, 7]}, Morphological: {operation: erosion}, MultiplicativeNoise: {elementwise: true},
     MultiplicativeNoise: {multiplier: [0.5, 2]}, PixelDropout: {drop_value: null, per_channel: true},
+    PoissonNoise: {per_channel: false},
     PlanckianJitter: {mode: cied}, PlasmaBrightnessContrast: {contrast_range: [0.5, 0.9]}, Posterize: {num_bits: 1},
     Posterize: {num_bits: [2, 6]}, RGBShift: {r_shift_limit: 50}, RandomBrightnessContrast: {brightness_by_max: false},
     RandomBrightnessContrast: {contrast_limit: 0.5},
@@ -74,6 +80,9 @@ _BESIDE = pool("""
     Resize: {height: 90, width: 97, interpolation: cubic}, Resize: {height: 90, width: 97, interpolation: linear},
     RingingOvershoot: {cutoff: [0.2, 0.3]}, Rotate: {interpolation: cubic}, Rotate: {interpolation: lanczos4},
     Sharpen: {method: gaussian}, Sharpen: {alpha: [0.2, 0.2], lightness: [0.5, 0.5]},
+    StainNormalize: {source: tile}, StainNormalize: {method: reinhard},
+    StainNormalize: {source: {stains: [[0.6, 0.7, 0.3], [0.1, 0.9, 0.2]], most: [1.5, 1]}},
+    StainNormalize: {method: vahadane, reference: {stains: [[0.6, 0.7, 0.3], [0.1, 0.9, 0.2]], most: [1.5, 1]}},
     ShotNoise: {scale_range: [0.01, 0.02]}, Solarize: {threshold_range: [0.2, 0.8]}, Spatter: {mode: mud},
     Spatter: {mode: rain}, ToGray: {method: average}, ToGray: {method: desaturation}, ToGray: {method: from_lab},
     ToGray: {method: max}, ToGray: {method: pca}, UnsharpMask: {alpha: [1, 1], threshold: 0},

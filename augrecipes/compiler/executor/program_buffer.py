@@ -95,7 +95,8 @@ class Workspace:
 
 _HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
 _WORKSPACE = layout.PROGRAM.part("decode", "workspace")
-_ARGUMENTS = layout.STEP.offset("arguments")
+_DRAW, _ARGUMENTS = layout.STEP.offset("draw"), layout.STEP.offset("arguments")  # behind a draw stands its effect
+_DOES = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS  # where the effect's arguments are
 _SPENT = layout.PROGRAM.offset("spent")  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
 # Among the numbers of a sample: its key, its size, where it lies, the file that it is decoded of, ...
@@ -133,6 +134,8 @@ class ProgramBuffer:
         fill_lengths: how many channels its fills have a level each for.
         steps: its transforms, or None for what is done between them, and their ops.
         python_draws: steps whose draws go by boxes, by their places; `take_python_draws` takes them over.
+        stained: steps that go by the stains of a slide or bag, and their ops, by their places: exits but for samples
+            whose stains are known, see `take_stains`.
     """
 
     def __init__(
@@ -152,6 +155,8 @@ class ProgramBuffer:
         self.stops = tuple(step.label for step in steps if step.numbers is EXIT)
         self.steps: Sequence[tuple[Any, Op]] = ()
         self.python_draws: dict[int, Any] = {}
+        self.stained: dict[int, tuple[Any, NativeOp]] = {}
+        self._stains: Mapping[str, Any] | None = None
         self.opaque: Mapping[int, tuple[Any, bool]] = {}
         self.unmerged: set[str] = set()
         self.idle, self.writes = False, True
@@ -199,10 +204,22 @@ class ProgramBuffer:
         """Let a step draw these."""
         struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
 
+    def take_stains(self, stains: Mapping[str, Any] | None) -> None:
+        """Take over the stains of the samples to come, by the method that told them; None: nobody knows them."""
+        if stains is self._stains:
+            return
+        self._stains = stains
+        for place, (step, numbers) in self.stained.items():
+            known = stains is not None and step.source_method in stains
+            arguments = step.native_arguments(stains[step.source_method]) if stains and known else ()
+            does = numbers if known else EXIT
+            at = _HEAD.size + place * _STEP.size
+            struct.pack_into("=2q", self._plan, at + _DRAW, does.draw, does.effect)
+            struct.pack_into(f"={len(arguments)}d", self._plan, at + _DOES, *arguments)
+
     def resize_to(self, place: int, size: tuple[int, int]) -> None:
         """Let a step that resizes make images of this height and width, px."""
-        does = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS
-        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + does, *size)
+        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + _DOES, *size)
 
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int

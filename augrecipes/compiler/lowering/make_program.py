@@ -19,7 +19,7 @@ from augrecipes.compiler.lowering.walk import OpaqueError, Walk
 from augrecipes.native.kernels import library
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.fills import fill_lengths
-from augrecipes.ops.native_op import EXIT, NO_OP, UNKNOWN_OP, params_getter
+from augrecipes.ops.native_op import EXIT, NO_OP, UNKNOWN_OP, NativeOp, params_getter
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import UINT8_HWC
 
@@ -65,11 +65,14 @@ class ProgramMaker:
         writes, steps = _writes(sink), [*steps]
         sink = sink if writes else Sink(UINT8_HWC)
         ops, python_draws, opaque = list[Op](), dict[int, Any](), dict[int, tuple[Any, bool]]()
+        stained = dict[int, tuple[Any, NativeOp]]()
         for place, (step, op) in enumerate(steps):
             why = "" if step is None or op.numbers is EXIT else self._difference(step, op, sink)
             if why and not op.may_exit:
                 raise OpaqueError(f"{op.label} {why}")
-            exits = op.may_exit and (why or op.numbers in (UNKNOWN_OP, EXIT))
+            if op.numbers.effect == EFFECTS.NORMALIZES_STAINS and op.numbers.drawn_in_python:
+                stained[place] = step, op.numbers
+            exits = op.may_exit and (why or op.numbers in (UNKNOWN_OP, EXIT) or place in stained)
             if exits:
                 opaque[place] = step, op.forced
             elif op.numbers.drawn_in_python:
@@ -77,11 +80,12 @@ class ProgramMaker:
             ops.append(replace(op, numbers=EXIT) if exits else op)
         program = Program(self._kernels, ops, sink, self._seed, self._pixels)
         program.python_draws, program.opaque, program.writes = python_draws, opaque, writes
+        program.stained = stained
         program.steps = steps
         program.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
         if program.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
             raise OpaqueError("a fill has a level for each channel, and a step changes their number")
-        program.idle = len(opaque) == sum(op.numbers.effect != EFFECTS.GROUPS for op in ops) > 0
+        program.idle = len(opaque) - len(stained) == sum(op.numbers.effect != EFFECTS.GROUPS for op in ops) > 0
         return program
 
     def _difference(self, step: Any, op: Op, sink: Sink) -> str:

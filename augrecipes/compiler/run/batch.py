@@ -4,7 +4,7 @@ that the caller has."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -140,6 +140,7 @@ class BatchOutput:
         others: what each sample has beside these, by position.
         is_ragged: they differ in size.
         is_stopped: no more of them are begun.
+        stains: of the slide or bag that all are of, by the method that told them; None: nobody knows them.
     """
 
     epoch: int
@@ -150,6 +151,7 @@ class BatchOutput:
     others: dict[int, Sample] = field(default_factory=dict)
     is_ragged: bool = False
     is_stopped: bool = False
+    stains: Mapping[str, Any] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, pipeline: Any, read: Read, threads: int = 1, *, in_memory: bool = False) -> None:

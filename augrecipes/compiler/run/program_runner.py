@@ -48,6 +48,7 @@ class ProgramRunner:
 
     def __init__(self, pipeline: Any) -> None:
         self.pipeline, self.programs = pipeline, pipeline.programs
+        self._stains: Any = None  # of the sample that is being made
         self._mask_dtypes: dict[np.dtype[Any], np.dtype[Any]] = {}  # that masks leave with, by what they come with
 
     # SampleColumns side by side.
@@ -59,6 +60,7 @@ class ProgramRunner:
             return positions
         if (program.opaque and len(positions) == 1) or not self._takes(samples, names):
             return positions  # one by itself goes on from its exits
+        program.take_stains(output.stains)
         keys = [output.keys[k] for k in positions]
         shape: tuple[int, ...] = ()
 
@@ -173,6 +175,8 @@ class ProgramRunner:
         if isinstance(program, str) or not known:
             raise PythonFallback
         image = check_size(image, pipeline.recipe.inputs)
+        self._stains = targets.get("stains")
+        program.take_stains(self._stains)
         sample = {name: value for name, value in targets.items() if name != "image"}
         mask, applied = sample.pop("mask", None), pipeline.compiled.save_applied_params
         beside = pipeline.usual_targets.intersection(targets) - {"image"} if len(targets) > 1 else _NO_TARGETS
@@ -260,7 +264,7 @@ class ProgramRunner:
         """What the step at an exit leaves of image and mask."""
         self.pipeline.position(*key)
         try:
-            return self.run_step(place, self._exit_steps[place], sample)
+            return self.run_step(place, self._exit_steps[place], sample | {"stains": self._stains})
         except Exception as error:  # the whole sample in Python says where
             raise PythonFallback from error
 

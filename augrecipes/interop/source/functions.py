@@ -9,8 +9,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN
-from augrecipes.interop.reading import spend
 from augrecipes.interop.source import values
 from augrecipes.interop.source.values import Mapped, NotKnown
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, LeftOut, wrong
-from augrecipes.interop.reading import spend
 from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.transforms import (

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import RecipeError
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import wrong
 from augrecipes.interop.reading import read as read_file
-from augrecipes.interop.reading import spend
 from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
 from augrecipes.interop.source.statements import Evaluator
 from augrecipes.interop.source.text import SourceText, parse

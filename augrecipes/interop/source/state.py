@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.interop import reading
+from augrecipes.interop import budget
 from augrecipes.interop.source.functions import truth
 from augrecipes.interop.source.text import SourceText, dotted, names_in, test_of
 from augrecipes.interop.source.values import (
@@ -78,7 +78,7 @@ class State(ABC):
 
     def spend(self, steps: int = 1) -> None:
         """Count work."""
-        if reading.spend(steps) < reading.FOR_MATCHES:
+        if budget.spend(steps) < budget.FOR_MATCHES:
             raise BudgetExceeded
 
     def setting(self, path: str) -> Any:
@@ -88,7 +88,7 @@ class State(ABC):
 
     def unknown(self, node: ast.expr, *parts: Any) -> UnknownValue:
         """An expression that cannot be told, and the names that it needs."""
-        reading.spend(12)  # what it costs to find the names
+        budget.spend(12)  # what it costs to find the names
         path = dotted(node)
         known = [root for part in parts if isinstance(part, UnknownValue) for root in part.roots]
         roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.lookup)))[:4]

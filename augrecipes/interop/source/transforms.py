@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
-from augrecipes.interop.reading import spend
 from augrecipes.interop.source import values
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import registry
-from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, ONE_OR_OTHER, SEQUENTIAL, SOME_OF
+from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
 from augrecipes.ops.outputs import NORMALIZE, TO_TENSOR
 from augrecipes.ops.refused import OWN_CODE
 from augrecipes.recipe import limits
@@ -20,7 +20,7 @@ from augrecipes.recipe.nodes import NOWHERE, Place, short
 from augrecipes.recipe.write import flow
 
 COMPOSES = (COMPOSE, "ReplayCompose")
-HOLDING = (*COMPOSES, *GROUPS, ONE_OR_OTHER, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
+HOLDING = (*COMPOSES, *GROUPS, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
 _FROM_DATA = ("num_classes", "labels_getter")  # the dataset answers where the file does not
 _LONGEST = 400  # of a line that is to be filled in
@@ -91,10 +91,7 @@ def _of_created(created: values.Created, missing: list[LeftOut] | None, depth: i
     package = "albumentations" if package.startswith("albumentations") else package
     args, named, children = list(created.args), dict(created.named), None
     if name in HOLDING:
-        key = next((key for key in ("transforms", "first") if key in named), "")
-        inner = named.pop(key) if key else args.pop(0) if args else ()
-        if name == ONE_OR_OTHER and not isinstance(inner, list | tuple):
-            inner = [inner, named.pop("second") if "second" in named else args.pop(0) if args else None]
+        inner = named.pop("transforms") if "transforms" in named else args.pop(0) if args else ()
         children = children_of(inner, created.at, missing, depth + 1)
     given = ({POSITIONAL: args} if args else {}) | named | ({} if created.extra is None else {"**": created.extra})
     call = Call(name, given, children, created.at, package)

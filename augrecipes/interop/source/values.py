@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN
-from augrecipes.interop.reading import spend
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Unpack, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.checks import RunSettings, Settings, count
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.epochs import Skipped, current
 from augrecipes.errors import DataError, listed
-from augrecipes.kinds.bag.picking import tiles_of
-from augrecipes.kinds.bag.pipeline import BagResult, default_threads
 from augrecipes.kinds.bag.reader import bags_of
+from augrecipes.kinds.bag.samples import read_bag
 from augrecipes.kinds.bag.slides import SlideFiles
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.recipe.grammar import Pick
-from augrecipes.recipe.model import Bag, Kind, Recipe
+from augrecipes.recipe.model import Bag, Kind, Recipe, canonical
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.sources.paths import PathLike
-from augrecipes.sources.slides.listing import Tissue, Windows
-from augrecipes.sources.stored import StoredSource
-
-_log = logging.getLogger("augrecipes")
+from augrecipes.sources.slides.listing import RECIPE, Windows
+from augrecipes.sources.slides.tissue import Tissue
 
 
 class TileBags(RecipeDataset):
@@ -55,6 +47,13 @@ class TileBags(RecipeDataset):
         labels: with `root`: another CSV file of labels, for all roots.
         max_tiles: at most so many tiles of a bag; None takes what the recipe says.
         min_tiles: bags of fewer tiles are an error, or skipped; None takes what the recipe says.
+        tissue: which tiles are taken at all: those that show tissue, by `otsu` (saturation above Otsu's threshold for
+            all of the bag), a number (the threshold itself, 0 to 1), or a function of a tile made small, uint8 H×W×3,
+            that returns bool H×W, or its name, see `ar.register`; None: all; `recipe`: as the recipe says, or all.
+            What another dataset has chosen stays.
+        min_tissue: share of a tile that is tissue, at least; 0 asks for some; None: as the recipe says, or a half.
+        max_white: share of a tile that is white (no colour below 220 of 255), at most; None: as the recipe says, or
+            0.8, and 1, which allows all, where `tissue` is None.
         pick: which tiles of a larger bag: `random`, drawn anew in every epoch, `first`, or `stride`, evenly spaced;
             None takes what the recipe says. In mode `eval` there is no drawing: `random` then means `stride`.
         threads: that read and transform the tiles of one bag; None: one a core, and one in a DataLoader worker.
@@ -99,6 +98,9 @@ class TileBags(RecipeDataset):
         max_tiles: int | None = None,
         min_tiles: int | None = None,
         pick: Pick | None = None,
+        tissue: Tissue = RECIPE,
+        min_tissue: float | None = None,
+        max_white: float | None = None,
         threads: int | None = None,
         split: str | None = None,
         cache: bool = True,
@@ -106,10 +108,13 @@ class TileBags(RecipeDataset):
         outside: bool = False,
         **how: Unpack[Settings],
     ) -> None:
+        windows = Windows(tissue=tissue, min_tissue=min_tissue, max_white=max_white)
+
         def table() -> BagTable:
             self.rule = picking_rule(self.recipe, max_tiles, min_tiles, pick)
             source = root.table if isinstance(root, TileBags) else root
             bags = bags_of(
+                self.recipe,
                 source,
                 files,
                 labels,
@@ -118,7 +123,8 @@ class TileBags(RecipeDataset):
                 cache=cache,
                 columns=columns,
                 outside=outside,
-                inputs=self.recipe.inputs,
+                windows=windows,
+                decode=self._decode,
             )
             if self.on_error == "raise":
                 self._check_sizes(bags)
@@ -162,7 +168,7 @@ class TileBags(RecipeDataset):
         return [self.table.bags.name(row) for row in self.sample_keys.rows_of_samples().tolist()]
 
     def _identity(self) -> dict[str, Any]:
-        return {**asdict(self.rule), **super()._identity()}
+        return {**canonical(self.rule), **super()._identity()}
 
 
 class SlideSettings(RunSettings, total=False):
@@ -194,11 +200,13 @@ class SlideBags(TileBags, takes=SlideSettings):
         level: instead of `mpp`: the slide's own level, 0 the finest.
         stride: from one tile to the next, in the tiles' px; None: tiles lie side by side.
         tissue: what a tile is chosen by: `otsu`, saturation above Otsu's threshold on a thumbnail; a number, the
-            threshold itself, 0 to 1; a mask file that covers the slide, not 0 where tissue is; GeoJSON, as QuPath
-            exports it, in pixels of level 0; a folder of such files by the slides' names, or a template
-            (`"masks/{stem}.png"`); None: nothing, all tiles are taken.
-        min_tissue: share of a tile that is tissue, at least; 0 asks for some.
-        max_white: share of a tile that is white (no colour below 220 of 255), at most; 1 allows all.
+            threshold itself, 0 to 1; a function of the thumbnail, uint8 H×W×3, that returns bool H×W; a mask file that
+            covers the slide, not 0 where tissue is; GeoJSON, as QuPath exports it, in pixels of level 0; a folder of
+            such files by the slides' names, or a template (`"masks/{stem}.png"`); None: nothing, all tiles are taken;
+            `recipe`: as the recipe says, or `otsu`.
+        min_tissue: share of a tile that is tissue, at least; 0 asks for some; None: as the recipe says, or a half.
+        max_white: share of a tile that is white (no colour below 220 of 255), at most; 1 allows all; None: as the
+            recipe says, or 0.8.
         regions: classes of the regions in GeoJSON that count, by QuPath's names; None: all.
         slide_mpp: micrometres a pixel of level 0, for slides that do not say.
         labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
@@ -223,9 +231,9 @@ class SlideBags(TileBags, takes=SlideSettings):
         mpp: float | None = None,
         level: int | None = None,
         stride: int | None = None,
-        tissue: Tissue = "otsu",
-        min_tissue: float = 0.5,
-        max_white: float = 0.8,
+        tissue: Tissue = RECIPE,
+        min_tissue: float | None = None,
+        max_white: float | None = None,
         regions: Sequence[str] | None = None,
         slide_mpp: float | None = None,
         labels: PathLike | None = None,
@@ -250,71 +258,6 @@ def picking_rule(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, p
     return Bag(most, least, how)
 
 
-def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-    """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
-    source = ds.source
-    table: BagTable = cast("BagTable", source.table)
-    rule, baked = ds.rule, epoch + virtual // len(table)
-    # A tile that is a file is small: all of it is read as soon as a part.
-    undecoded = ds.pipeline.reads and (table.on_slides or isinstance(source, StoredSource))
-    start, stop = table.offsets[row : row + 2].tolist()
-    if stop - start < rule.min_tiles:
-        raise DataError(f"the bag has {stop - start} tiles, fewer than min_tiles={rule.min_tiles}{table.about(row)}")
-    picked = tiles_of(rule, stop - start, ds.mode, seed=ds.seed, epoch=epoch, index=virtual)
-    tiles = (start + picked).tolist()
-    name = table.bags.name(row)
-    unread: dict[int, DataError] = {}
-
-    def read_picked(k: int) -> Any:
-        try:
-            return source.parts(tiles[k], baked, undecoded=undecoded)[0]["image"]
-        except DataError as error:
-            unread[k] = error
-            raise
-
-    now, threads = current(), None
-    if now is not None and now.readers > 1 and ds.pipeline.compiled.threads is None:
-        threads = max(1, default_threads() // now.readers)  # other threads read other bags
-    try:
-        pipeline: Any = ds.pipeline
-        bag: BagResult = pipeline.bag(
-            virtual,
-            epoch,
-            picked.tolist(),
-            read_picked,
-            threads=threads,
-            skip=ds.on_error == "skip",
-            allocate=allocate_in_batch("image") or np.empty,
-            name=lambda k: table.images[tiles[k]],
-        )
-    except DataError:
-        if ds.on_error == "skip" and unread:
-            _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
-        raise
-    if bag.dropped:
-        _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
-        if len(bag.kept) < rule.min_tiles:
-            raise DataError(
-                f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
-                f"min_tiles={rule.min_tiles}; the first that cannot: {bag.dropped[0][1]}"
-            )
-    sample = {
-        "image": torch.from_numpy(bag.image),
-        "coords": torch.from_numpy(table.places(row, picked[list(bag.kept)])),
-        "bag": name,
-    }
-    if bag.applied is not None:
-        sample["applied"] = bag.applied
-    return sample
-
-
-def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
-    """Tell the loader, or the log, which tiles were left out of a bag."""
-    now = current()
-    if now is not None and now.lost is not None:
-        now.lost.extend(Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors)
-    else:
-        _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
-
+__all__ = ["DATASET", "SlideBags", "TileBags", "picking_rule", "read_bag"]
 
 DATASET = TileBags

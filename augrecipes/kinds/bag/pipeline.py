@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from augrecipes.compiler.run.extra_targets import is_array
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.machine import cores
+from augrecipes.ops.stain_estimates import Method, estimates_of
 from augrecipes.recipe.model import Recipe, Step
 
 Name = Callable[[int], str]
@@ -139,6 +140,9 @@ class BagPipeline(ImagePipeline):
     `out`, an array or a torch tensor of that very shape and dtype, is written to and comes out as `image`; or a
     function (shape, dtype) → array.
 
+    `stains`, the StainEstimate of the bag, or None, by each method of `source_methods`, may come beside either; without
+    them tiles are estimated together, and one tile by itself.
+
     Draws: tile k of a bag draws at the key (index, epoch, k), so `at(index, epoch, k)(image=tile)` replays it; steps
     with `share: bag` draw at the bag's own key, the same for every tile.
 
@@ -164,11 +168,20 @@ class BagPipeline(ImagePipeline):
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
         if (out := rest.pop("out", None)) is not None:
             allocate = output_buffer(out, "the bag", tiles)
-        bag = self.bag(index, epoch, range(len(tiles)), tiles.__getitem__, name="images[{}]".format, allocate=allocate)
+        stains = rest.pop("stains", None) or estimates_of(tiles, self.source_methods)
+        bag = self.bag(
+            index, epoch, range(len(tiles)), tiles.__getitem__,
+            name="images[{}]".format, allocate=allocate, stains=stains,
+        )  # fmt: skip
         rest["image"] = bag.image if out is None or callable(out) else out
         if bag.applied is not None:
             rest["applied"] = bag.applied
         return rest
+
+    @cached_property
+    def source_methods(self) -> tuple[Method, ...]:
+        """By which methods its steps take the stains of a bag."""
+        return tuple(sorted(filter(None, {getattr(step, "source_method", None) for step, _, _ in self.sites})))
 
     def bag(
         self,
@@ -181,6 +194,7 @@ class BagPipeline(ImagePipeline):
         skip: bool = False,
         name: Name | None = None,
         allocate: Allocate = np.empty,
+        stains: Mapping[str, Any] | None = None,
     ) -> BagResult:
         """Read the tiles of a bag and run each through the steps.
 
@@ -194,6 +208,8 @@ class BagPipeline(ImagePipeline):
                 than most.
             name: gives the file of the image at a position, for errors.
             allocate: gives the memory for the result, (shape, dtype) → array.
+            stains: the StainEstimate of the bag, or None, by each method of `source_methods`; None: each tile has its
+                own.
 
         Raises:
             DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
@@ -202,7 +218,8 @@ class BagPipeline(ImagePipeline):
         if not tiles:
             raise DataError("a bag needs at least one tile")
         rows: AllocateTarget = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
-        output = BagOutput(epoch, [(index, tile) for tile in tiles], rows, skip=skip, name=name or "tile {}".format)
+        keys = [(index, tile) for tile in tiles]
+        output = BagOutput(epoch, keys, rows, skip=skip, name=name or "tile {}".format, stains=stains)
         threads = min(threads or self.compiled.threads or default_threads(), len(tiles))
         output.run(self, lambda k: {"image": read(k)}, threads)
         return output.result(save_applied=self.compiled.save_applied_params)

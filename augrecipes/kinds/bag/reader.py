@@ -2,54 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.bag.foreground import choose_tiles
 from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.kinds.bag.slides import SlideFiles, slides_of
 from augrecipes.kinds.bag.table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.progress import Parts
-from augrecipes.recipe.model import Bag, Inputs, Mode, Recipe
+from augrecipes.recipe.model import Bag, Mode, Recipe
 from augrecipes.sources.arguments import as_given, as_list, check_source
 from augrecipes.sources.check import Checked, look_at_files
 from augrecipes.sources.defects import Defect, Findings
-from augrecipes.sources.sample import DataArguments, RecipeSource
+from augrecipes.sources.sample import DataArguments, RecipeSource, decode_arguments
+from augrecipes.sources.slides.listing import Windows
 
 TABLE = BagTable
-_ANY = Inputs()
 __all__ = ["TABLE", "bags_of", "check", "find", "slides_of", "tiles_of"]
 
 
 def bags_of(
-    root: Any, files: Any = None, labels: Any = None, split: str | None = None, *, cache: bool = False,
+    recipe: Recipe, root: Any, files: Any = None, labels: Any = None, split: str | None = None, *, cache: bool = False,
     check: bool = False, findings: Findings | None = None, columns: Any = None, outside: bool = False,
-    inputs: Inputs = _ANY,
+    windows: Windows | None = None, decode: Mapping[str, Any] | None = None,
 ) -> BagTable:  # fmt: skip
-    """List bags: those of a table, in folders, as a CSV file has them, or as windows of slides; see `TileBags`."""
+    """List bags: those of a table, in folders, as a CSV file has them, or as windows of slides; see `TileBags`.
+
+    Of tile files those with as much tissue as `windows`, or else the recipe, says; what other datasets chose stays.
+    """
+    inputs = recipe.inputs
     check_source(root, files, split, labels=labels, columns=columns)
     if inputs.deep_dtype and (isinstance(root, SlideFiles) or getattr(root, "on_slides", False)):
         raise DataError(f"slides have 8 bits, the recipe's inputs say {inputs.deep_dtype}: leave the depth out")
     if labels is not None and isinstance(root, BagTable | SlideFiles):
         raise ValueError("labels= goes with folders; these bags have theirs, or none")
-    if isinstance(root, BagTable):
-        return root
     if isinstance(root, SlideFiles):
-        return root.table(check=check)
+        return root.table(check=check, rule=recipe.bag)
+    if isinstance(root, BagTable) and (root.notes or root.on_slides):
+        return root
     problems = Findings() if findings is None else findings
-    if files is None:
+    if isinstance(root, BagTable):
+        table = root
+    elif files is None:
         table = bags_of_folders(as_list(root), labels, problems, cache=cache)
     else:
         table = bags_of_csv(files, split, problems, check=check, renamed=columns, outside=outside)
     if findings is None:
         problems.refuse()
-    return table
+    windows = (windows or Windows()).resolved(recipe.bag, slides=False)
+    return choose_tiles(table, windows, decode or decode_arguments(inputs))
 
 
 def find(
     recipe: Any, _targets: Any, data: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
 ) -> RecipeSource:
     """The bags as a recipe reads them."""
-    table = bags_of(data.root, data.files, check=strict, inputs=recipe.inputs, **data.more)
+    table = bags_of(recipe, data.root, data.files, check=strict, decode=decode, **data.more)
     return RecipeSource(table, recipe.inputs, decode)
 
 
@@ -65,12 +74,12 @@ def check(
     if isinstance(arguments.root, SlideFiles):
         raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
     more = {} if arguments.files is None else {"split": split, **arguments.more}
-    table = bags_of(arguments.root, arguments.files, findings=findings, **more)
+    table = bags_of(recipe, arguments.root, arguments.files, findings=findings, **more)
     of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
     least, fine = (recipe.bag or Bag()).min_tiles, 0
     for bag, count in enumerate(table.counts().tolist()):
         if count < least:
-            few = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}"
+            few = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}{table.about(bag)}"
             findings.defects.append(Defect("bag", (table.path(bag),), few))
         fine += count >= least and of_tiles.issuperset(table.units_of(bag))
     return Checked("bag", {"bag": len(table), "tile": table.units}, fine, findings.defects, findings.notes)

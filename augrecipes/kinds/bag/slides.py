@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from augrecipes.errors import DataError, listed
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
+from augrecipes.recipe.model import Bag
 from augrecipes.sources.columns import GivenTable, digest_of
 from augrecipes.sources.defects import Findings
 from augrecipes.sources.paths import PathLike, PathTable
-from augrecipes.sources.slides.listing import ListedSlide, Tissue, Windows, list_slides, slides_in
+from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, thumbnail, window_of
+from augrecipes.sources.slides.tissue import Tissue
 
 Int64 = npt.NDArray[np.int64]
 _SLIDES = "slides"  # of a mapping that names slides, and what is taken of them
@@ -166,8 +168,10 @@ class SlideFiles:
     windows: Windows
     labels: PathLike | None = None
 
-    def table(self, *, check: bool = True) -> SlideTable:
+    def table(self, *, check: bool = True, rule: Bag | None = None) -> SlideTable:
         """The bags that they are; with `check` a slide that cannot be opened is an error, else a bag without tiles.
+
+        `rule` is what a recipe says of bags.
 
         Raises:
             DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
@@ -176,7 +180,7 @@ class SlideFiles:
         names = [Path(path).stem for path in paths]
         if twice := [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
-        results = list_slides(paths, self.windows)
+        results = list_slides(paths, self.windows.resolved(rule, slides=True))
         errors = [each for each in results if isinstance(each, DataError)]
         if errors and (check or len(errors) == len(paths)):
             what = f"{len(errors)} of {len(paths)} slides cannot be listed"

@@ -118,6 +118,7 @@ class ImagePipeline(Pipeline):
 
     def run_alone(self, output: BatchOutput, k: int, targets: dict[str, Any]) -> None:
         """Make a sample of a batch by itself."""
+        targets = targets if output.stains is None else {**targets, "stains": output.stains}
         try:
             mine = self.coming(self._arrival_of(targets))
             output.put(k, mine.run_one((output.epoch, *output.keys[k]), targets, partial(output.row, k)))

@@ -129,7 +129,7 @@ class PairPipeline(Pipeline):
     def wanted(self, epoch: int, index: int, names: Iterable[str]) -> dict[str, bool]:
         """Of these names those of images that samples may take; and whether the sample at a key does."""
         choices = self.for_this_thread(epoch).choices((epoch, index, 0), names := [*names])
-        targets = {name: self.target_of(name) for name in names if self.target_of(name) in self.targets}
+        targets = {name: target for name in names if (target := self.target_of(name)) and target in self.targets}
         return {name: choices.get(target, name) == name for name, target in targets.items()}
 
     def _chosen(self, key: Key, targets: Mapping[str, Any]) -> tuple[PairPipeline, dict[str, Any], list[Applied]]:

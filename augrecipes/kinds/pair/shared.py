@@ -199,7 +199,7 @@ def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]
     real = recipe.inputs.real if steps is recipe.steps else {}
     for step in steps:
         for site, text in _sharing_of(step, tuple(scales), scale_factors(scales)):
-            share = real.get(step.args.get("target"), 0)
+            share = real.get(str(step.args.get("target")), 0)
             yield site, f"{text}; {share:g} of the samples read it where there is a file" if share else text
 
 

@@ -10,6 +10,7 @@ from augrecipes.ops import amplify
 from augrecipes.ops.eval_windows import middle
 from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values, opencv
 from augrecipes.ops.native_op import NativeOp, UpTo, encoder, uniform
+from augrecipes.ops.stain_basis import check_basis, is_estimated
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _FULL, _MIDDLE, _AWAY = 255.0, 0.3, 0.05  # of colours
@@ -43,7 +44,16 @@ def _stain_tables(step: Any) -> tuple[float, ...]:
     """As `fast` does it."""
     from augrecipes.ops.stain import jitter_tables, white_level
 
-    return *(float(array.ctypes.data) for array in jitter_tables()), float(white_level(step.white_threshold))
+    return *(float(array.ctypes.data) for array in jitter_tables(step.rows)), float(white_level(step.white_threshold))
+
+
+def _stain_matrix(step: Any) -> NativeOp | None:
+    """By tables; those of a bag come with its stains."""
+    if step.method == "reinhard" or step.source == "tile":
+        return None
+    in_bag = step.source_method is not None
+    arguments = () if in_bag else step.native_arguments(None)
+    return NativeOp(DRAWS.NOTHING, EFFECTS.NORMALIZES_STAINS, effect_arguments=arguments, drawn_in_python=in_bag)
 
 
 _recolouring = partial(of_values, recolours=True, channels=GREY_OR_RGB)
@@ -184,15 +194,43 @@ RECORDS = (
         asks=True,
         module="augrecipes.ops.stain",
     ),
+    of_values(
+        "RandStainNA",
+        statistics="the colours of the tissue",
+        channels=RGB,
+        grids="alike",
+        in_levels=True,
+        deep="StainJitter",
+        reads="template",
+        asks=True,
+        module="augrecipes.ops.rand_stain",
+    ),
     _recolouring(  # it jumps at what is glass
         "StainJitter",
         "pointwise",
         jumps=True,
         channels=RGB,
+        statistics="the stains",
+        when={"action": lambda a: not is_estimated(a), "statistics": is_estimated},
+        check=check_basis,
         neutral={"sigma": 0, "bias": 0},
         unsigned=("sigma", "bias"),
         module="augrecipes.ops.stain",
         native_joined=encoder(EFFECTS.STAINS, DRAWS.STAINS, ["sigma", "bias"], ["factors", "shifts"], [_stain_tables]),
+    ),
+    of_values(
+        "StainNormalize",
+        random=False,
+        statistics="the stains",
+        when={"statistics": lambda a: a.get("source") in ("bag", "tile")},
+        channels=RGB,
+        grids="alike",
+        asks=True,
+        module="augrecipes.ops.stain_normalize",
+        reads="reference",
+        reference_names=("macenko", "crc"),
+        native=_stain_matrix,
+        native_note="`method` macenko or vahadane; `source` numbers, or those of a bag",
     ),
     of_values("FromFloat", random=False, changes_dtype=True, grids="same"),
 )

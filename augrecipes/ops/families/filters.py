@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS
-from augrecipes.ops.checks import odd_kernel
+from augrecipes.ops.checks import kernel_shapes, odd_kernel
 from augrecipes.ops.families.base import geometric, of_values, opencv
 from augrecipes.ops.native_op import Draws, Encoder, Origin, UpTo, encoder, flat
 
@@ -95,6 +95,13 @@ RECORDS = (
     ),
     _odd("UnsharpMask", neutral={"alpha": 0}, fast="fast_steps:unsharp_mask"),
     _odd("RingingOvershoot", above_zero=("cutoff",)),
+    _filter(
+        "KernelBlur",
+        rising={"blur_limit": 0},
+        meanings={"rotate_limit": "symmetric"},
+        check=kernel_shapes,
+        module="augrecipes.ops.degradations",
+    ),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
     _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.policy_steps"),
 )

@@ -32,6 +32,12 @@ def _check_params(a: Arguments) -> Fault:
     return "noise_params", f"for noise_type {a['noise_type']} give {', '.join(sorted(wanted))}; got {', '.join(given)}"
 
 
+def _check_subsampling(a: Arguments) -> Fault:
+    if a["compression_type"] == "jpeg" or a["subsampling"] == "4:2:0":
+        return None
+    return "subsampling", "is of JPEGs; a WebP has 4:2:0"
+
+
 def _constant(step: Any) -> NativeOp | None:
     """A number of levels added to each channel."""
     ranges = step.noise_params["ranges"]
@@ -126,12 +132,15 @@ RECORDS = (
     ),
     _noise("SaltAndPepper", gain=1.0, neutral={"amount": 0}),
     _by_pixels("ShotNoise", above_zero=("scale_range",)),
+    _by_pixels("PoissonNoise", neutral={"scale_range": 0}, module="augrecipes.ops.degradations"),
     _compressing(
         "ImageCompression",
         deep="GaussNoise",
         only_draws=("quality_range",),
         native=uniform(EFFECTS.COMPRESSES, DRAWS.WHOLE_NUMBERS, quality="quality_range"),
-        native_with={"compression_type": "jpeg"},
+        native_with={"compression_type": "jpeg", "subsampling": "4:2:0"},
+        check=_check_subsampling,
+        module="augrecipes.ops.degradations",
     ),
     _compressing(
         "Downscale",

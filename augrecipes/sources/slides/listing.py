@@ -11,7 +11,7 @@ import functools
 import glob
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -20,6 +20,8 @@ import numpy as np
 from augrecipes import cache
 from augrecipes.errors import DataError
 from augrecipes.machine import cores, in_threads
+from augrecipes.ops.registry import foregrounds
+from augrecipes.recipe.model import Bag
 from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides.opened import OPENED
@@ -28,8 +30,11 @@ from augrecipes.sources.slides.tissue import (
     Grid,
     Mask,
     Places,
+    Tissue,
+    identity_of,
     mask_of_regions,
     slide_mask,
+    tissue_by,
     tissue_by_saturation,
     white_mask,
 )  # fmt: skip
@@ -43,21 +48,23 @@ _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
 _CELLS = 8  # px of a thumbnail along a window, at least where
 _LONGEST = 4096  # no side of it would be longer
 _RULES = 4  # of how windows are chosen: what was chosen otherwise is not used
-Tissue = str | float | None
+RECIPE = "recipe"  # of `tissue=`: as the recipe says
+_MIN_TISSUE, _MAX_WHITE = 0.5, 0.8
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Which windows of slides are taken.
+    """Which windows of slides are taken; of tiles that are files it says by which tissue.
 
     Attributes:
         tile: their side, in their own px.
         mpp: their resolution in micrometres a pixel; `MPP` where `level` is not given either.
         level: of the slide's own that they are of, instead.
         stride: from one to the next, in their px; None: they lie side by side.
-        tissue: `otsu`; a threshold of saturation, 0 to 1; a mask file or GeoJSON; a folder of such; None: all windows.
-        min_tissue: the share of a window that is tissue, at least.
-        max_white: the share of a window that is white, at most.
+        tissue: `otsu`; a threshold of saturation, 0 to 1; a function of a thumbnail, or the name of a registered one; a
+            mask file or GeoJSON; a folder of such; None and `none`: all windows; `recipe`: as the recipe says.
+        min_tissue: the share of a window that is tissue, at least; None: as the recipe says.
+        max_white: the share of a window that is white, at most; None: as the recipe says.
         regions: classes of regions in GeoJSON; None: all.
         slide_mpp: micrometres a pixel of level 0, where slides do not say, or say what is wrong.
         max_pixels: of a mask file, and of what a window is made of.
@@ -70,9 +77,9 @@ class Windows:
     mpp: float | None = None
     level: int | None = None
     stride: int | None = None
-    tissue: Tissue = "otsu"
-    min_tissue: float = 0.5
-    max_white: float = 0.8
+    tissue: Tissue = RECIPE
+    min_tissue: float | None = None
+    max_white: float | None = None
     regions: Sequence[str] | None = None
     slide_mpp: float | None = None
     max_pixels: int = MAX_PIXELS
@@ -92,7 +99,7 @@ class Windows:
         if isinstance(self.tissue, bool) or (isinstance(self.tissue, int | float) and not 0 < self.tissue < 1):
             raise ValueError(f"a threshold of tissue= lies between 0 and 1, got {self.tissue}")
         for name, value in (("min_tissue", self.min_tissue), ("max_white", self.max_white)):
-            if not 0 <= value <= 1:
+            if value is not None and not 0 <= value <= 1:
                 raise ValueError(f"{name} is a share, 0 to 1, got {value}")
         if isinstance(self.regions, str):
             raise ValueError(f"regions= is a list of names, got {self.regions!r}")
@@ -102,7 +109,23 @@ class Windows:
     @property
     def tissue_is_path(self) -> bool:
         """Whether `tissue` names files."""
-        return self.tissue is not None and not isinstance(self.tissue, int | float) and self.tissue != "otsu"
+        return isinstance(self.tissue, str | os.PathLike) and self.tissue not in ("otsu", "none", RECIPE)
+
+    def resolved(self, rule: Bag | None, *, slides: bool) -> Windows:
+        """The same with what a recipe's `bag:` says of what is left open; of `slides` also where it says nothing.
+
+        >>> Windows(min_tissue=0.3).resolved(Bag(tissue="none"), slides=True).max_white
+        0.8
+        """
+        rule, tissue = rule or Bag(), self.tissue
+        if tissue == RECIPE:
+            tissue = rule.tissue or ("otsu" if slides else None)
+        if isinstance(tissue, str):
+            tissue = None if tissue == "none" else foregrounds().get(tissue, tissue)
+        least = (self.min_tissue, rule.min_tissue, _MIN_TISSUE)
+        most = (self.max_white, rule.max_white, _MAX_WHITE if slides or tissue is not None else 1.0)
+        shares = [next(share for share in said if share is not None) for said in (least, most)]
+        return replace(self, tissue=tissue, min_tissue=shares[0], max_white=shares[1])
 
 
 @dataclass(frozen=True)
@@ -190,7 +213,9 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
     state = slide_state(path, mask, folders)
     OPENED.forget((path, stamp))
-    arguments = blake2b(f"{_RULES} {windows!r}".encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    identity = identity_of(windows.tissue)
+    text = f"{_RULES} {replace(windows, tissue=identity)!r}"
+    arguments, state = blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest(), identity and state
     key = arguments if state is None else f"{cache.identity(path)}-{arguments}"
     known = cache.memo(cache.SLIDES, key, state, lambda: _choose_windows(path, stamp, windows, mask))
     width, height = known["size"].tolist()
@@ -215,17 +240,19 @@ def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -
     first, grid = slide.levels[0], _grid(windows, downsample)
     places = grid.places(first)
     chosen = np.ones(len(places), bool)
-    if len(places) and (windows.tissue is not None or windows.max_white < 1):
+    if len(places) and (windows.tissue is not None or windows.max_white != 1):
         small = thumbnail(slide, max(grid.side / _CELLS, max(first.width, first.height) / _LONGEST, 1.0))
-        chosen = grid.shares(white_mask(small), places, first) <= windows.max_white
+        chosen = grid.shares(white_mask(small), places, first) <= (windows.max_white or 0)
         if windows.tissue is not None:
-            shares = grid.shares(_tissue(windows, first, small, mask), places, first)
-            chosen &= shares >= max(windows.min_tissue, np.finfo(float).tiny)
+            shares = grid.shares(_tissue(windows, path, first, small, mask), places, first)
+            chosen &= shares >= max(windows.min_tissue or 0, np.finfo(float).tiny)
     size = np.array([first.width, first.height])
     return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(chosen)}
 
 
-def _tissue(windows: Windows, slide: Level, small: Pixels, file: str | None) -> Mask:
+def _tissue(windows: Windows, path: str, slide: Level, small: Pixels, file: str | None) -> Mask:
+    if callable(windows.tissue):
+        return tissue_by(windows.tissue, small, path)
     if file is None:
         return tissue_by_saturation(small, windows.tissue if isinstance(windows.tissue, int | float) else None)
     if Path(file).suffix.lower() in _REGIONS:
@@ -261,7 +288,7 @@ def mask_file(slide: str, template: str) -> str:
 
 
 def slide_state(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:
-    """What tells the files that decide a slide's windows from others; None where they cannot be told from later ones.
+    """What tells the files that decide a slide's windows from others; None where they cannot be text from later ones.
 
     Args:
         path: of the slide.
@@ -270,7 +297,7 @@ def slide_state(path: str, mask: str | None, folders: Callable[[Path], str | Non
     """
     here = Path(path)
     kind = here.suffix.lower()  # of MIRAX pixels lie in a folder of the slide's name
-    states = [_stamp_of([path] if mask is None else [path, mask])]
+    states = [stamp_of_files([path] if mask is None else [path, mask])]
     folder = here.with_suffix("") if kind == ".mrxs" else here.parent
     if kind in (".mrxs", ".dcm") and folder.is_dir():
         states.append(folders(folder))
@@ -285,7 +312,8 @@ def _state_of_folder(folder: Path) -> str | None:
     return state and blake2b(state.encode()).hexdigest()[:32]
 
 
-def _stamp_of(files: Sequence[str]) -> str | None:
+def stamp_of_files(files: Sequence[str]) -> str | None:
+    """What tells files from others, and from what they become; None while that cannot be told."""
     try:
         return cache.stamp_of(*map(os.stat, files))
     except (OSError, ValueError):

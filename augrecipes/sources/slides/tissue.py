@@ -6,8 +6,10 @@ file may say it, or regions that somebody drew: GeoJSON as QuPath exports it, or
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,6 +25,7 @@ from augrecipes.sources.slides.pyramid import Level, Pixels
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
+Tissue = str | float | Callable[[Pixels], Mask] | None
 WHITE_FROM = 220
 """The least of all three colours of what counts as white."""
 # Otsu's threshold stays between these: of a slide that is all tissue, or all glass, it would divide that.
@@ -42,16 +45,49 @@ def tissue_by_saturation(thumbnail: Pixels, threshold: float | None = None) -> M
     >>> tissue_by_saturation(glass).mean(axis=1).tolist()[:7]
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     """
-    saturation = cv2.medianBlur(cv2.cvtColor(thumbnail, cv2.COLOR_RGB2HSV)[:, :, 1].copy(), 3)
-    if threshold is not None:
-        return np.asarray(saturation > threshold * 255)
+    saturation = saturation_of(thumbnail)
+    return np.asarray(saturation > (clamped_otsu(saturation) if threshold is None else threshold * 255))
+
+
+def saturation_of(thumbnail: Pixels) -> Pixels:
+    """The saturation of a thumbnail, uint8 H×W, without single pixels."""
+    return np.asarray(cv2.medianBlur(cv2.cvtColor(thumbnail, cv2.COLOR_RGB2HSV)[:, :, 1].copy(), 3), np.uint8)
+
+
+def clamped_otsu(saturation: Pixels) -> float:
+    """Otsu's threshold of saturations, within its bounds."""
     otsu, _ = cv2.threshold(saturation, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
-    return np.asarray(saturation > min(max(otsu, _LEAST), _MOST))
+    return float(min(max(otsu, _LEAST), _MOST))
+
+
+def tissue_by(function: Callable[[Pixels], Mask], thumbnail: Pixels, path: str) -> Mask:
+    """Where somebody's own function says that tissue is on a thumbnail of the file at `path`.
+
+    Raises:
+        DataError: it returns something else than a bool array of the thumbnail's size.
+    """
+    mask = np.asarray(function(thumbnail.copy()))
+    if mask.dtype != bool or mask.shape != thumbnail.shape[:2]:
+        what = f"bool of shape {thumbnail.shape[:2]}, as its thumbnail, got {mask.dtype} of shape {mask.shape}"
+        raise DataError(f"the function of tissue= must return {what}", path)
+    return mask
+
+
+def identity_of(tissue: Tissue) -> str | None:
+    """What tells one `tissue=` from others in any process; None of functions of which that is not known."""
+    if not callable(tissue):
+        return repr(tissue)
+    function: Any = tissue
+    with suppress(AttributeError, OSError, TypeError):
+        if not inspect.getclosurevars(function).nonlocals and "<lambda>" not in function.__qualname__:
+            source, defaults = inspect.getsource(function), (function.__defaults__, function.__kwdefaults__)
+            return repr((function.__module__, function.__qualname__, source, defaults))
+    return None
 
 
 def white_mask(thumbnail: Pixels) -> Mask:
     """Where a thumbnail is white, or close to it."""
-    return np.asarray(thumbnail.min(2) >= WHITE_FROM)
+    return np.asarray(thumbnail.min(-1) >= WHITE_FROM)
 
 
 def slide_mask(mask: NDArray[np.generic], slide: Level, path: str) -> Mask:

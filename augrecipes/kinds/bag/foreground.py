@@ -1,0 +1,110 @@
+"""Bags of tile files cut down to the tiles that show tissue: measured once, on all cores, cached by the files' stamps.
+
+Otsu's threshold is one for a bag, of thumbnails of all its tiles: a threshold for each tile would divide those that are
+all tissue, or all glass. It stays within the bounds that slides have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from augrecipes import cache
+from augrecipes.errors import DataError
+from augrecipes.images.encoded import open_encoded
+from augrecipes.kinds.bag.table import BagTable
+from augrecipes.machine import cores, in_threads
+from augrecipes.progress import Progress, parts
+from augrecipes.sources.slides.listing import Windows, stamp_of_files
+from augrecipes.sources.slides.pyramid import Pixels
+from augrecipes.sources.slides.tissue import Tissue, clamped_otsu, identity_of, saturation_of, tissue_by, white_mask
+
+_RULES = 1  # of how tiles are measured: what was measured otherwise is not used
+_SIDE = 32  # px of a thumbnail
+
+
+def choose_tiles(table: BagTable, windows: Windows, decode: Mapping[str, Any]) -> BagTable:
+    """The table with the tiles alone whose shares of tissue and white suffice, and with those that cannot be read.
+
+    Args:
+        table: of tile files.
+        windows: resolved; those shares.
+        decode: arguments of `read_image`.
+
+    Raises:
+        DataError: an own function returns no mask.
+        ValueError: `tissue` names a file.
+    """
+    tissue, least, most = windows.tissue, windows.min_tissue or 0.0, windows.max_white or 0.0
+    if tissue is None and most == 1:
+        return table
+    if windows.tissue_is_path:
+        raise ValueError(
+            f"tissue={tissue!r}: of tile files it is otsu, a number, None, a function or a registered name"
+        )
+    words = f"tissue={getattr(tissue, '__name__', tissue)}, min_tissue={least:g}, max_white={most:g}"
+    chosen, offsets, notes = [np.zeros(0, np.int64)], [0], []
+    with parts() as advance:
+        for bag, units in enumerate(map(table.units_of, range(len(table)))):
+            paths = [table.images[unit] for unit in units]
+            done = partial(advance, f"looking for tissue, bag {bag + 1} of {len(table)}")
+            of_tissue, white = _shares(paths, tissue, {**decode, "channels": 3}, done)
+            kept = ~((of_tissue < max(least, np.finfo(float).tiny)) | (white > most))
+            chosen.append(units.start + np.flatnonzero(kept))
+            offsets.append(offsets[-1] + int(kept.sum()))
+            what = f"{kept.sum()} of its {len(units)} tiles show tissue enough, and not too much white ({words})"
+            notes.append(f"{what}; the largest share of tissue is {np.nanmax([0, *of_tissue]):.2f}")
+    rows = np.concatenate(chosen)
+    coords = None if table.coords is None else table.coords[rows]
+    files = {name: files.take(rows) for name, files in table.files.items()}
+    return replace(table, files=files, offsets=np.array(offsets, np.int64), coords=coords, notes=tuple(notes))
+
+
+def _shares(paths: Sequence[str], tissue: Tissue, decode: Mapping[str, Any], advance: Progress) -> NDArray[np.float64]:
+    """The shares of each tile of a bag that are tissue, and white, float64 (2, n); NaN of those that cannot be read."""
+    identity = identity_of(tissue)
+
+    def measure() -> cache.Arrays:
+        tiles = [*in_threads(lambda path: _thumbnail(path, decode), paths, cores(), advance)]
+        shares = np.full((2, len(tiles)), np.nan)
+        if some := [k for k, tile in enumerate(tiles) if tile is not None]:
+            small = np.array([tiles[k] for k in some])
+            shares[:, some] = np.array([_masks(small, tissue, [paths[k] for k in some]), white_mask(small)]).mean(
+                axis=(2, 3)
+            )
+        return {"shares": shares}
+
+    text = repr((_RULES, identity, dict(decode), paths)).encode(errors="surrogateescape")
+    stamp = identity and stamp_of_files(paths)
+    return cache.memo(cache.SLIDES, blake2b(text, digest_size=16).hexdigest(), stamp, measure)["shares"]
+
+
+def _masks(tiles: Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArray[np.bool_]:
+    """Where each of a bag's thumbnails, uint8 (n, H, W, 3), shows tissue."""
+    if tissue is None:
+        return np.ones(tiles.shape[:3], bool)
+    if callable(tissue):
+        return np.array([tissue_by(tissue, tile, path) for tile, path in zip(tiles, paths, strict=True)])
+    saturation = np.array([saturation_of(tile) for tile in tiles])
+    return saturation > (clamped_otsu(saturation.reshape(-1, _SIDE)) if tissue == "otsu" else float(tissue) * 255)
+
+
+def _thumbnail(path: str, decode: Mapping[str, Any]) -> Pixels | None:
+    """A tile made small, uint8 H×W×3 RGB, of a JPEG by its decoder as far as that goes; None: it cannot be read."""
+    try:
+        image = open_encoded(path, **decode)
+        height, width, _ = image.shape
+        factor = max([1, *(k for k in image.scales() if min(height, width) // k >= _SIDE)])
+        pixels = image.view(0, 0, height, width, factor)
+    except DataError:  # text when it is read
+        return None
+    if pixels.dtype != np.uint8:
+        pixels = np.clip(pixels / (257.0 if pixels.dtype == np.uint16 else 1 / 255), 0, 255).astype(np.uint8)
+    return np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.uint8)
