@@ -155,9 +155,8 @@ class RecipeSource(Source):
         """The file of one of them; of a pair that of its largest target."""
         return next(iter(self.table.paths(index).values()))
 
-    def there(self, k: int, epoch: int = 0) -> Collection[str]:
+    def there(self, k: int, _epoch: int = 0, /) -> Collection[str]:
         """Names of the images that one of them has."""
-        del epoch
         return self.table.paths(k)
 
     def digest(self) -> str:

@@ -124,7 +124,7 @@ class StoredSource(RecipeSource):
             raise DataError(lost.reason, lost.path)
         return items[0]
 
-    def there(self, k: int, epoch: int = 0) -> Sequence[str]:
+    def there(self, k: int, epoch: int = 0, /) -> Sequence[str]:
         """Names of the images that one of them has."""
         row, optional = self.rows(k, epoch), self.store.about.get("optional", ())
         return [name for name in self._targets if name not in optional or self.store.items(name, row)]
