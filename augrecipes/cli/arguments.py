@@ -60,9 +60,9 @@ def loaded(args: Namespace, recipe: str = "") -> Recipe:
     return load(recipe or args.recipe, overrides=overrides(args.set), without=args.without)
 
 
-def selected(args: Namespace, *names: str) -> dict[str, Any]:
-    """Some of the arguments of a command, by their names."""
-    return {name: getattr(args, name) for name in names}
+def selected(args: Namespace, names: str) -> dict[str, Any]:
+    """Some of the arguments of a command, by their names with spaces between them."""
+    return {name: getattr(args, name) for name in names.split()}
 
 
 def numbers(text: str, option: str, least: int, most: int) -> list[int]:
