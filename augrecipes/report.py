@@ -1,4 +1,4 @@
-"""What objects and commands say of themselves: facts, tables and notes for terminals and JSON, and pages in notebooks."""
+"""What objects and commands say of themselves: facts, tables and notes for terminals and JSON; pages in notebooks."""
 
 from __future__ import annotations
 
