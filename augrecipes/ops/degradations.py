@@ -215,7 +215,7 @@ class PoissonNoise(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 @fpixel.uint8_io  # type: ignore[untyped-decorator]
-def _through_jpeg(img: np.ndarray, quality: int, subsampling: Subsampling) -> np.ndarray:
+def _through_jpeg(img: np.ndarray, quality: int, subsampling: Subsampling) -> Any:
     """H×W×3 behind a JPEG whose colours are sampled like this."""
     factor = getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{subsampling.replace(':', '')}")
     how = [cv2.IMWRITE_JPEG_QUALITY, quality, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factor]
