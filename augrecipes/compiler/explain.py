@@ -32,7 +32,7 @@ from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write
-from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step, canonical
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.report import to_plain
 
@@ -180,7 +180,7 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
         ),
         plugins=recipe.plugins,
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
-        bag=write.flow(recipe.bag.said()) if recipe.bag else "",
+        bag=write.flow(canonical(recipe.bag)) if recipe.bag else "",
         pictured=(recipe,),
     )
 

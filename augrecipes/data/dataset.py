@@ -112,7 +112,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         )
         listed = source() if callable(source) else source
         if not isinstance(listed, RecipeSource):
-            listed = RecipeSource(listed, self.recipe.inputs, self._decode)
+            listed = RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
         self.source, self.table = listed, relabelled(listed.table, classes)
         self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
         self.sample_keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
@@ -225,7 +225,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
-        epoch: int | None = None,
+        epoch: int | None = None, pairs: int | None = None,
     ) -> Sheet:  # fmt: skip
         """Some samples as an image, which a notebook shows and `.save("sheet.png")` writes.
 
@@ -238,11 +238,11 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
             draws: of each, in successive epochs; of bags the tiles that are shown.
             stages: one draw instead, after each step.
             epoch: of the first draw; None: the set epoch.
+            pairs: so many degraded tiles of pairs instead, with the steps that degraded them.
 
-        Raises:
-            DataError: none of them can be read.
+        Raises DataError where none of them can be read, or where they are no pairs.
         """
-        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch)
+        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
         return sheet
 
     def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:
