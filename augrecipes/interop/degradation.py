@@ -1,8 +1,7 @@
 """The degradation of Real-ESRGAN, as an option file has it, as one `Degrade` step.
 
 As in the gallery's real-esrgan-x4, windows are cut first; each sample is degraded by itself, so that no pool of pairs
-mixes them; plateau-shaped kernels and generalised round ones are drawn as generalised turned ones; Poisson noise is
-drawn in linear light, and always in colour.
+mixes them.
 """
 
 from __future__ import annotations
@@ -20,15 +19,11 @@ _KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how of
 _MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
 # How resizes are made where the file does not say, each as often.
 _USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
-# ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.
-_PHOTONS = 0.0041
-_LEAST_PHOTONS = 0.0001
 # A model that degrades the sharpened image, whatever its network is to make.
 _SHARPENING = "RealESRGAN"
 # Ranges of the Gaussians' deviations where the file does not say, of both blurs.
 _SIGMA = {(False, ""): [0.2, 3.0], (False, "2"): [0.2, 1.5], (True, ""): [0.2, 2.0], (True, "2"): [0.2, 1.0]}
 _NYQUIST = 3.1415  # the highest cutoff of a sinc filter
-_WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,8 @@ class Degradation:
         p, sides = self.options.chance("final_sinc_prob"), self.sides("final_kernel_range")
         compressed, size = self.compressed("2"), self.at_target("3")
         if p:
-            size.append(self.step("RingingOvershoot", **sides, cutoff=[round(pi / 3, 4), _NYQUIST], p=p))
+            args = {"shapes": {"sinc": 1.0}, **sides, "cutoff": [round(pi / 3, 4), _NYQUIST], "id": "final-sinc"}
+            size.append(self.step("KernelBlur", **args, p=p))
         if not compressed:
             return size
         whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.options.place, size)
@@ -131,41 +127,35 @@ class Degradation:
         return self.step("Resize", height=self.side, width=self.side, interpolation=_MODES[name], id=name, p=1.0)
 
     def blurred(self, number: str, p: float) -> list[Item]:
-        """One kernel of several shapes, with the probability `p`."""
-        options = self.options
+        """A kernel of one of several shapes, with the probability `p`."""
+        options, sinc = self.options, self.options.chance(f"sinc_prob{number}")
         kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
-        sigma = options.range(f"blur_sigma{number}", _SIGMA[self.redux, number])
-        beta = options.range(f"betag_range{number}", [0.5, 4.0])
-        sides, sinc = self.sides(f"kernel_range{number}"), options.chance(f"sinc_prob{number}")
-        if not p:
-            return []
-        share = dict.fromkeys(("iso", "aniso", "general"), 0.0)
-        for name, weight in kernels:
-            share[name if name in share else "general"] += weight * (1 - sinc)
-        if any(name in _WEAK for name, _ in kernels):
-            self.draft.note("Plateau-shaped kernels, and generalised round ones, are drawn as generalised turned ones.")
-        turned = {**sides, "sigma_x_limit": sigma, "sigma_y_limit": sigma, "noise_limit": [1.0, 1.0]}
-        cutoff = [round(pi / (5 if sides["blur_limit"][1] >= 13 else 3), 4), _NYQUIST]
-        shapes = [
-            (self.step("RingingOvershoot", **sides, cutoff=cutoff), sinc),
-            (self.step("GaussianBlur", **sides, sigma_limit=sigma), share["iso"]),
-            (self.step("AdvancedBlur", **turned, beta_limit=[0.99, 1.01], id="aniso"), share["aniso"]),
-            (self.step("AdvancedBlur", **turned, beta_limit=beta, id="general"), share["general"]),
-        ]
-        return self.one_of(f"blur{number or 1}", shapes, p)
+        shares = [(name, round(share * (1 - sinc), 4)) for name, share in kernels] + [("sinc", sinc)]
+        shapes: dict[str, float] = {}
+        for name, share in shares:
+            shapes[name] = shapes.get(name, 0.0) + share
+        args = {
+            "shapes": {name: share for name, share in shapes.items() if share},
+            **self.sides(f"kernel_range{number}"),
+            "sigma_limit": options.range(f"blur_sigma{number}", _SIGMA[self.redux, number]),
+            "betag_range": options.range(f"betag_range{number}", [0.5, 4.0]),
+            "betap_range": options.range(f"betap_range{number}", [1.0, 2.0]),
+            "id": f"blur{number or 1}",
+        }
+        return [self.step("KernelBlur", **args, p=p)] if p else []
 
     def noisy(self, number: str) -> list[Item]:
         """Gaussian or Poisson noise, each in colour or in grey."""
         gauss, gray = (self.options.chance(f"{key}_noise_prob{number}") for key in ("gaussian", "gray"))
         std = [round(each / 255, 4) for each in self.options.range(f"noise_range{number}", [0, 0])]
-        strength = self.options.range(f"poisson_scale_range{number}", [0, 0])
-        photons = [round(max(_PHOTONS * each**2, _LEAST_PHOTONS), 4) for each in strength]
-        choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if strength[1] else 1 - gauss))]
-        if std[1]:
-            choices.append((self.step("GaussNoise", std_range=std, id="colour"), gauss * (1 - gray)))
-            choices.append((self.step("GaussNoise", std_range=std, per_channel=False, id="grey"), gauss * gray))
-        if strength[1]:
-            choices.append((self.step("ShotNoise", scale_range=photons), 1 - gauss))
+        scale = self.options.range(f"poisson_scale_range{number}", [0, 0])
+        choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if scale[1] else 1 - gauss))]
+        for name, args, share in (
+            ("GaussNoise", {"std_range": std}, gauss if std[1] else 0.0),
+            ("PoissonNoise", {"scale_range": scale}, 1 - gauss if scale[1] else 0.0),
+        ):
+            choices.append((self.step(name, **args, id=f"{name}-colour"), share * (1 - gray)))
+            choices.append((self.step(name, **args, per_channel=False, id=f"{name}-grey"), share * gray))
         return self.one_of(f"noise{number or 1}", choices)
 
     def compressed(self, number: str) -> list[Item]:
