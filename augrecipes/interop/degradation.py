@@ -16,7 +16,7 @@ from augrecipes.interop.options import OptionFile, Weighted
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 
 _KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
-_MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
+MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
 # How resizes are made where the file does not say, each as often.
 _USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
 # A model that degrades the sharpened image, whatever its network is to make.
@@ -51,7 +51,7 @@ class Degradation:
         if options.chance(thick):
             self.draft.refuse(thick, "no step draws thick lines: make them beforehand, in files", options.at(thick))
         sides = options.range("lq_usm_radius_range", [1, 25])
-        if not options.get("lq_usm"):
+        if not options.flag("lq_usm"):
             if not str(options.get("model_type", "")).startswith(_SHARPENING):
                 return []
             sides = [50.0, 50.0]
@@ -74,7 +74,7 @@ class Degradation:
         compressed, size = self.compressed("2"), self.at_target("3")
         if p:
             args = {"shapes": {"sinc": 1.0}, **sides, "cutoff": [round(pi / 3, 4), _NYQUIST], "id": "final-sinc"}
-            size.append(self.step("KernelBlur", **args, p=p))
+            size.append(self.step("KernelBlur", "final_kernel_range", **args, p=p))
         if not compressed:
             return size
         whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.options.place, size)
@@ -82,21 +82,19 @@ class Degradation:
 
     def sides(self, key: str) -> dict[str, list[int]]:
         """The sides of a kernel, as steps have them."""
-        return {"blur_limit": [int(each) for each in self.options.range(key, [5, 17] if self.redux else [7, 21])]}
+        low, high = self.options.range(key, [5, 17] if self.redux else [7, 21])
+        if low % 2 != 1 or high % 2 != 1:
+            self.options.refuse(key, f"sides of kernels are odd, got {[low, high]}")
+        return {"blur_limit": [int(low), int(high)]}
 
-    def ways(self, number: str) -> tuple[float, float, float]:
+    def ways(self, number: str) -> list[float]:
         """How often a resize makes larger, makes smaller, and keeps the size."""
-        key = f"resize_prob{number}"
-        up, down, keep = weights = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
-        total = sum(weights)
-        if total <= 0 or min(weights) < 0:
-            self.options.refuse(key, f"must be three weights, of which one is above 0, got {weights}")
-        return up / total, down / total, keep / total
+        return self.options.shares(f"resize_prob{number}", [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
 
     def modes(self, number: str) -> Weighted:
         """How a resize may be made, and how often each."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
-        return self.options.weighted(*keys, _MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
+        return self.options.weighted(*keys, MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
 
     def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
         """Resizes by a factor, larger and smaller, for each mode."""
@@ -106,8 +104,10 @@ class Degradation:
         for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
             for name, weight in self.modes(number):
                 smooth = {"area_for_downscale": "image"} if self.redux and name == "bilinear" else {}
-                args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": _MODES[name], **smooth}
-                result.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
+                args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": MODES[name], **smooth}
+                result.append(
+                    (self.step("RandomScale", f"resize_range{number}", **args, id=f"{way}-{name}"), chance * weight)
+                )
         return result
 
     def at_target(self, number: str) -> list[Item]:
@@ -124,7 +124,7 @@ class Degradation:
         methods = {"area": "area", "bilinear": "linear", "bicubic": "cubic", **smooth}
         if name in methods:
             return self.step("ResizeToTarget", method=methods[name], id=name, p=1.0)
-        return self.step("Resize", height=self.side, width=self.side, interpolation=_MODES[name], id=name, p=1.0)
+        return self.step("Resize", height=self.side, width=self.side, interpolation=MODES[name], id=name, p=1.0)
 
     def blurred(self, number: str, p: float) -> list[Item]:
         """A kernel of one of several shapes, with the probability `p`."""
@@ -142,7 +142,7 @@ class Degradation:
             "betap_range": options.range(f"betap_range{number}", [1.0, 2.0]),
             "id": f"blur{number or 1}",
         }
-        return [self.step("KernelBlur", **args, p=p)] if p else []
+        return [self.step("KernelBlur", f"blur_sigma{number}", **args, p=p)] if p else []
 
     def noisy(self, number: str) -> list[Item]:
         """Gaussian or Poisson noise, each in colour or in grey."""
@@ -150,12 +150,13 @@ class Degradation:
         std = [round(each / 255, 4) for each in self.options.range(f"noise_range{number}", [0, 0])]
         scale = self.options.range(f"poisson_scale_range{number}", [0, 0])
         choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if scale[1] else 1 - gauss))]
-        for name, args, share in (
-            ("GaussNoise", {"std_range": std}, gauss if std[1] else 0.0),
-            ("PoissonNoise", {"scale_range": scale}, 1 - gauss if scale[1] else 0.0),
+        for name, key, args, share in (
+            ("GaussNoise", "noise_range", {"std_range": std}, gauss if std[1] else 0.0),
+            ("PoissonNoise", "poisson_scale_range", {"scale_range": scale}, 1 - gauss if scale[1] else 0.0),
         ):
-            choices.append((self.step(name, **args, id=f"{name}-colour"), share * (1 - gray)))
-            choices.append((self.step(name, **args, per_channel=False, id=f"{name}-grey"), share * gray))
+            in_colour = self.step(name, key + number, **args, id=f"{name}-colour")
+            in_grey = self.step(name, key + number, **args, per_channel=False, id=f"{name}-grey")
+            choices += [(in_colour, share * (1 - gray)), (in_grey, share * gray)]
         return self.one_of(f"noise{number or 1}", choices)
 
     def compressed(self, number: str) -> list[Item]:
@@ -163,7 +164,7 @@ class Degradation:
         p = self.options.chance(f"jpeg_prob{number}", 1.0)
         low, high = self.options.range(f"jpeg_range{number}", [75, 95])
         args = {"quality_range": [int(low), int(high)], "id": f"jpeg{number or 1}"}
-        return [self.step("ImageCompression", **args, p=p)] if p else []
+        return [self.step("ImageCompression", f"jpeg_range{number}", **args, p=p)] if p else []
 
     def one_of(self, name: str, choices: Sequence[tuple[Line, float]], p: float = 1.0) -> list[Item]:
         """One of several steps by weight, as simply as it can be said; those that do nothing count as one.
@@ -187,6 +188,6 @@ class Degradation:
         args = {"id": name} if p == 1 else {"id": name, "p": p}
         return [Line(ONE_OF, args, self.options.place, [line for line, _ in acting])]
 
-    def step(self, name: str, **args: Any) -> Line:
-        """One step."""
-        return Line(name, args, self.options.place)
+    def step(self, name: str, key: str = "", **args: Any) -> Line:
+        """One step, where a key stands."""
+        return Line(name, args, self.options.at(key))

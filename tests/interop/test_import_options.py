@@ -56,7 +56,12 @@ def test_pairs_with_what_reads_them() -> None:
 
 @pytest.mark.parametrize(
     ("flip", "turn", "names"),
-    [(True, True, ["D4"]), (True, False, ["HorizontalFlip"]), (False, True, ["VerticalFlip", "Transpose"]), (0, 0, [])],
+    [
+        (True, True, ["D4"]),
+        (True, False, ["HorizontalFlip"]),
+        (False, True, ["VerticalFlip", "Transpose"]),
+        (False, False, []),
+    ],
 )
 def test_turns(flip: bool, turn: bool, names: list[str]) -> None:
     recipe = draft(changed(use_hflip=flip, use_rot=turn)).recipe()
