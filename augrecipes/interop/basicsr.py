@@ -56,22 +56,20 @@ def draft_of_options(document: Document) -> RecipeDraft:
         place = document.place if data is None else data.place
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
         raise wrong(message, replace(place, file=document.file), _DATA, "E603")
-    kind = OptionFile(train.place, train)
-    said = kind.get("type", "")
-    name = str(said).lower()
-    if any(word in name for word in _MOVING) or kind.get("num_frame"):
-        kind.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
-    if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
-        kind.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
-    if name == _MIXED:
-        whole = OptionFile(top.place, top)
-        real = whole.chance("dataroot_lq_prob") if whole.flag("high_order_degradation") else 1.0
-        name = _PAIRS[0] if real == 1 else _MIXED if real else _MADE[0]
-    degradations = _at(top, _DEGRADATIONS) if name in (*_MADE, _MIXED) else None
-    if degradations is None and name in _MADE and _DEGRADATIONS in top.entries:
-        OptionFile(top.place, top).refuse(_DEGRADATIONS, "must be a table of options")
+    degradations = _at(top, _DEGRADATIONS)
     sections = [train] if degradations is None else [train, degradations]
     options = OptionFile(train.place, top, *sections)
+    said = options.get("type", "")
+    name = str(said).lower()
+    if any(word in name for word in _MOVING) or options.get("num_frame"):
+        options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
+    if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
+        options.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
+    if degradations is None and options.node(_DEGRADATIONS):
+        options.refuse(_DEGRADATIONS, "must be a table of options")
+    if name == _MIXED:
+        real = options.chance("dataroot_lq_prob") if options.flag("high_order_degradation") else 1.0
+        name = _PAIRS[0] if real == 1 else _MIXED if real else _MADE[0]
     redux = any(options.node(key) for key in _REDUX)
     form = "neosr" if name in _NEOSR else "traiNNer-redux" if redux else "BasicSR's form"
     draft = RecipeDraft(name_of(document.file), f"an option file of {form}", train.place)
@@ -108,13 +106,10 @@ def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: boo
     if name in _PAIRS:
         draft.eval = []
         return
-    degradation = Degradation(options, redux, side, draft)
+    degradation = Degradation(options, redux, draft)
     if name == _PLAIN:
-        resize = degradation.to_target(options.choice("lq_resize_mode", MODES, "bicubic"))
-        del resize.args["id"]
-        area = Line("ResizeToTarget", {"method": "area"}, options.at("lq_resize_mode"))
-        steps: list[Item] = [resize] if resize.name == area.name else [resize, area]
-        draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, area.place, steps))
+        resize = degradation.resize(options.choice("lq_resize_mode", MODES, "bicubic"))
+        draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, options.place, [resize]))
     else:
         if options.flag("gt_usm"):  # RealESRNet's network is to make the sharpened image
             args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
@@ -171,9 +166,8 @@ def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -
     draft.note(f"The data: {draft.dataset}")
     if key := next((key for key in ("batch_size_per_gpu", "batch_size") if train.get(key)), ""):
         draft.note(f"The loader: ar.loader(ds, batch_size={train.whole(key)}, shuffle=True)")
-    for key, place, node in data.pairs():
-        validation = OptionFile(place, node) if key.startswith("val") and isinstance(node, MappingNode) else None
-        if validation is not None and validation.node("dataroot_gt"):
+    for tested in (_at(data, key) for key in data.entries if key.startswith("val")):
+        if tested and (validation := OptionFile(tested.place, tested)).node("dataroot_gt"):
             low = "; its low resolution is made here, too" if not has_low and validation.node("dataroot_lq") else ""
             draft.note(f"Validation: {_call(validation, recipe, has_low=has_low, mode='eval')}{low}")
     if listed := next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None):

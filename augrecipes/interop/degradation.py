@@ -19,6 +19,7 @@ _KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how of
 MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
 # How resizes are made where the file does not say, each as often.
 _USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
+_SMOOTH = {"bilinear": "area", "bicubic": "matlab_bicubic"}  # what smooths before it makes smaller
 # A model that degrades the sharpened image, whatever its network is to make.
 _SHARPENING = "RealESRGAN"
 # Ranges of the Gaussians' deviations where the file does not say, of both blurs.
@@ -32,17 +33,15 @@ class Degradation:
 
     options: OptionFile  # the file's top and its data set
     redux: bool  # of traiNNer-redux: a second resize may keep the size, and resizes smooth before they make smaller
-    side: int  # of the low resolution's window, px
     draft: RecipeDraft  # that remarks go to
 
     def line(self) -> Line:
         """The Degrade step."""
         options, usual = self.options, 0.0 if self.redux else 1.0
-        first = self.one_of("resize1", [*self.scaled("", [0.4, 1.5]), (self.step(NO_OP), self.ways("")[2])])
-        blurred = self.blurred("", options.chance("blur_prob", usual))
-        steps = [*self.sharpened(), *blurred, *first, *self.noisy(""), *self.compressed("")]
+        steps = [*self.sharpened(), *self.blurred("", options.chance("blur_prob", usual))]
+        steps += [*self.resized("", [0.4, 1.5]), *self.noisy(""), *self.compressed("")]
         again = options.chance("second_blur_prob" if options.node("second_blur_prob") else "blur_prob2", usual)
-        steps += [*self.blurred("2", again), *self.second_resize(), *self.noisy("2"), *self.last()]
+        steps += [*self.blurred("2", again), *self.resized("2", [0.6, 1.2]), *self.noisy("2"), *self.last()]
         return Line(DEGRADE, {"source": "hr", "target": "lr"}, options.place, steps)
 
     def sharpened(self) -> list[Item]:
@@ -58,20 +57,11 @@ class Degradation:
         limit = [max(3, int(side) // 2 * 2 + 1) for side in sides]
         return [self.step("UnsharpMask", blur_limit=limit, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
 
-    def second_resize(self) -> list[Item]:
-        """The second resize, from the final size."""
-        up, down, keep = self.ways("2")
-        sizes, idle, target = self.scaled("2", [0.6, 1.2]), (self.step(NO_OP), keep), self.at_target("2")
-        if not self.redux:
-            return [*target, *self.one_of("resize2", [*sizes, idle])]
-        inside = self.one_of("resize2", [(each, weight / (up + down)) for each, weight in sizes if up + down])
-        whole = Line(SEQUENTIAL, {}, self.options.place, [*target, *inside])
-        return self.one_of("size2", [(whole, up + down), idle])
-
     def last(self) -> list[Item]:
         """The final size and a sinc filter, before or behind the last compression."""
         p, sides = self.options.chance("final_sinc_prob"), self.sides("final_kernel_range")
-        compressed, size = self.compressed("2"), self.at_target("3")
+        compressed = self.compressed("2")
+        size = self.one_of("final", [(self.resize(mode), weight) for mode, weight in self.modes("3")])
         if p:
             args = {"shapes": {"sinc": 1.0}, **sides, "cutoff": [round(pi / 3, 4), _NYQUIST], "id": "final-sinc"}
             size.append(self.step("KernelBlur", "final_kernel_range", **args, p=p))
@@ -96,44 +86,39 @@ class Degradation:
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
         return self.options.weighted(*keys, MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
 
-    def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
-        """Resizes by a factor, larger and smaller, for each mode."""
-        result = []
-        up, down, _ = self.ways(number)
+    def resized(self, number: str, usual: list[float]) -> list[Item]:
+        """A resize by a factor, of the image or, the second one, of the final size; or none."""
+        up, down, keep = self.ways(number)
         low, high = self.options.range(f"resize_range{number}", usual)
-        for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
-            for name, weight in self.modes(number):
-                smooth = {"area_for_downscale": "image"} if self.redux and name == "bilinear" else {}
-                args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": MODES[name], **smooth}
-                result.append(
-                    (self.step("RandomScale", f"resize_range{number}", **args, id=f"{way}-{name}"), chance * weight)
-                )
-        return result
+        ways = [("up", up, [1.0, high]), ("down", down, [low, 1.0])]
+        if number and not self.redux:
+            ways.append(("keep", keep, []))
+        choices = [
+            (self.resize(mode, number, ends, f"{way}-{mode}"), share * weight)
+            for way, share, ends in ways
+            for mode, weight in self.modes(number)
+        ]
+        if len(ways) == len(("up", "down")):
+            choices.append((self.step(NO_OP), keep))
+        return self.one_of(f"resize{number or 1}", choices)
 
-    def at_target(self, number: str) -> list[Item]:
-        """Resizes to the low resolution's size, in one of the modes."""
-        modes = self.modes(number)
-        result = self.one_of("towards" if number == "2" else "final", [(self.to_target(name), w) for name, w in modes])
-        if any(name not in ("area", "bilinear", "bicubic") for name, _ in modes):
-            result.append(self.step("ResizeToTarget", method="area"))  # which says that it is that size by now
-        return result
-
-    def to_target(self, name: str) -> Line:
-        """One resize to the low resolution's size."""
-        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.redux else {}
-        methods = {"area": "area", "bilinear": "linear", "bicubic": "cubic", **smooth}
-        if name in methods:
-            return self.step("ResizeToTarget", method=methods[name], id=name, p=1.0)
-        return self.step("Resize", height=self.side, width=self.side, interpolation=MODES[name], id=name, p=1.0)
+    def resize(self, mode: str, number: str = "3", ends: Sequence[float] = (), name: str = "") -> Line:
+        """One resize, by a factor between the ends or to the final size."""
+        key, ways = f"resize_range{number}", {"id": name or mode}
+        if not number:
+            smooth = {"area_for_downscale": "image"} if self.redux and mode == "bilinear" else {}
+            limit = [round(end - 1, 6) for end in ends]
+            return self.step("RandomScale", key, scale_limit=limit, interpolation=MODES[mode], **smooth, **ways)
+        method = (_SMOOTH if self.redux else {}).get(mode, MODES[mode])
+        return self.step("ResizeToTarget", key, method=method, **({"scale": [*ends]} if ends else {}), **ways)
 
     def blurred(self, number: str, p: float) -> list[Item]:
         """A kernel of one of several shapes, with the probability `p`."""
         options, sinc = self.options, self.options.chance(f"sinc_prob{number}")
         kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
-        shares = [(name, round(share * (1 - sinc), 4)) for name, share in kernels] + [("sinc", sinc)]
-        shapes: dict[str, float] = {}
-        for name, share in shares:
-            shapes[name] = shapes.get(name, 0.0) + share
+        shapes = {"sinc": sinc}
+        for name, share in kernels:
+            shapes[name] = shapes.get(name, 0.0) + round(share * (1 - sinc), 4)
         args = {
             "shapes": {name: share for name, share in shapes.items() if share},
             **self.sides(f"kernel_range{number}"),
@@ -166,27 +151,22 @@ class Degradation:
         args = {"quality_range": [int(low), int(high)], "id": f"jpeg{number or 1}"}
         return [self.step("ImageCompression", f"jpeg_range{number}", **args, p=p)] if p else []
 
-    def one_of(self, name: str, choices: Sequence[tuple[Line, float]], p: float = 1.0) -> list[Item]:
+    def one_of(self, name: str, choices: Sequence[tuple[Line, float]]) -> list[Item]:
         """One of several steps by weight, as simply as it can be said; those that do nothing count as one.
 
         Their ids, which tell equal steps apart, begin with the name.
         """
         idle = sum(weight for line, weight in choices if line.name == NO_OP)
         acting = [(line, weight) for line, weight in choices if line.name != NO_OP and round(weight, 4) > 0]
-        if not acting:
-            return []
+        for line, weight in acting:
+            line.args |= {"id": f"{name}-{line.args['id']}", "p": round(weight, 4)}
         if len(acting) == 1:
             line, weight = acting[0]
-            line.args |= {"id": name, "p": round(p * weight / (weight + idle), 4)}
-            return [line]
-        if idle and p == 1:
-            acting.append((self.step(NO_OP), idle))
-        for line, weight in acting:
-            if "id" in line.args:
-                line.args["id"] = f"{name}-{line.args['id']}"
-            line.args["p"] = round(weight, 4)
-        args = {"id": name} if p == 1 else {"id": name, "p": p}
-        return [Line(ONE_OF, args, self.options.place, [line for line, _ in acting])]
+            line.args |= {"id": name, "p": round(weight / (weight + idle), 4)}
+        if len(acting) < 2:
+            return [line for line, _ in acting]
+        still = [self.step(NO_OP, p=round(idle, 4))] if idle else []
+        return [Line(ONE_OF, {"id": name}, self.options.place, [*(line for line, _ in acting), *still])]
 
     def step(self, name: str, key: str = "", **args: Any) -> Line:
         """One step, where a key stands."""
