@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from augrecipes.kinds.pair.dataset import PairedImages as PairedImages
     from augrecipes.kinds.views.dataset import Views as Views
     from augrecipes.lint import lint as lint
+    from augrecipes.ops.rand_stain import stain_template as stain_template
     from augrecipes.ops.registry import register as register
     from augrecipes.packing.parts import merge_parts as merge_parts
     from augrecipes.packing.run import pack as pack

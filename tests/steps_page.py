@@ -221,13 +221,26 @@ def _masked(image: Image, mask: NDArray[Any]) -> Image:
     return shown
 
 
+def restained() -> Cells:
+    """A tile, and three draws of RandStainNA from a published template: of MoNuSeg's test images."""
+    numbers = {"L": (131.08, 19.859, 55.575, 8.407), "A": (154.456, 5.123, 10.878, 1.705),
+               "B": (107.786, 2.179, 9.301, 1.521)}  # fmt: skip
+    template = {
+        name: {"avg": {"mean": avg, "std": of_avg}, "std": {"mean": std, "std": of_std}}
+        for name, (avg, of_avg, std, of_std) in numbers.items()
+    }
+    cells = drawn(lambda: tissue()[0], "RandStainNA", *[{"template": template, "space": "lab"}] * 3)
+    return [(words if k == 0 else f"draw {k}", image) for k, (words, image) in enumerate(cells)]
+
+
 _TURNED = {"shear": {"x": [20, 20]}}, {"rotate": [15, 15]}, {"scale": [0.7, 0.7]}
 _SMALL = {"ResizeToTarget": {"method": "area"}}
 EXAMPLES: dict[str, Callable[[], Cells]] = {
     "StainJitter": lambda: drawn(
         lambda: tissue()[0], "StainJitter",
-        {"sigma": 0.3, "bias": 0}, {"sigma": 0, "bias": 0.2}, {"white_threshold": None},
+        {"sigma": 0.3, "bias": 0}, {"sigma": 0, "bias": 0.2}, {"basis": "macenko", "sigma": 0.5},
     ),
+    "RandStainNA": restained,
     "HEStain": lambda: drawn(
         lambda: tissue()[0], "HEStain", {}, {"method": "macenko"}, {"augment_background": True},
     ),

@@ -198,13 +198,13 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
                             pointer_from(a[1]), a[2], b.to);
 }
 
-/* Whether a thousandth of the pixels absorb in every channel, and all of these are not grey: has_tissue in
+/* Whether a thousandth of the pixels absorb in some channel, and all of these are not grey: has_tissue in
    ops/stain_estimates.py. densities: of each level. */
 static inline int shows_tissue(const uint8_t *pixels, int64_t count, const int32_t *densities) {
     int64_t step = (count + ASKED_PIXELS - 1) / ASKED_PIXELS | 1, asked = 0, tissue = 0, sums[COLOURS] = {0};
     for (int64_t x = 0; x < count; x += step, asked++) {
         const uint8_t *pixel = pixels + COLOURS * x;
-        if (MAX(MAX(pixel[0], pixel[1]), pixel[2]) > TISSUE_LEVEL)
+        if (MIN(MIN(pixel[0], pixel[1]), pixel[2]) > TISSUE_LEVEL)
             continue;
         tissue++;
         for (int c = 0; c < COLOURS; c++)

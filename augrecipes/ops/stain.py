@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from typing import Annotated, Any
+from functools import cache, lru_cache
+from typing import Annotated, Any, Literal
 
 import cv2
 import numpy as np
@@ -13,11 +13,9 @@ from pydantic import AfterValidator, Field
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, SymmetricRangeType, nondecreasing
 from augrecipes.compat.albumentations import pixel as fpixel  # under the name by which its functions are replaced
+from augrecipes.ops.stain_basis import PRESETS, Rows, check_basis
+from augrecipes.ops.stain_estimates import estimate_stains
 
-# Optical density of haematoxylin, eosin and DAB in R, G, B (Ruifrok and Johnston 2001, table 1), to unit length below.
-_STAINS = np.array([[0.65, 0.70, 0.29], [0.07, 0.99, 0.11], [0.27, 0.57, 0.78]])
-_STAINS /= np.linalg.norm(_STAINS, axis=1, keepdims=True)
-_UNMIX = np.linalg.inv(_STAINS)
 # Intensities count from 1 to 256 inside, so that black has a density and every level survives a jitter of nothing.
 _WHITE = 256.0
 _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
@@ -25,11 +23,11 @@ LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
 WHITE = 0.85  # of full scale: what albumentations takes for background, and scanned glass is seldom darker
 _LEAST_DETERMINANT = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
 _Range = tuple[float, float] | float
-_Share = Annotated[float, Field(ge=0, le=1)] | None
+Share = Annotated[float, Field(ge=0, le=1)] | None
 
 
 class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Scales and shifts the amount of haematoxylin, eosin and DAB in a stained-tissue image.
+    """Scales and shifts the amount of each stain, such as haematoxylin, eosin and DAB, in a stained-tissue image.
 
     The image is taken to optical density, OD = −log10((I + 1) / 256), and unmixed into the three stains' amounts c
     (Ruifrok and Johnston 2001). Each becomes a·c + b with a drawn from 1 + `sigma` and b from `bias`, and the image
@@ -40,11 +38,17 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         bias: to each amount a number drawn from this range is added, in optical density. A number s ≥ 0 means (−s, s).
         white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
             are; null: no pixel is.
+        basis: the stains: `hed` or `he`, of haematoxylin, eosin and DAB as Ruifrok and Johnston measured them; two or
+            three rows of optical density in R, G, B, of any length; `macenko` or `vahadane`: haematoxylin and eosin as
+            estimated from the tissue. With two stains the third is what they leave, at right angles to both, and stays.
+        source: what estimated stains come from: the `bag` or slide of a sample, where it has one, or each `tile` alone.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
-    Draws: `factors` and `shifts`, three numbers each (haematoxylin, eosin, DAB), from `py_random`.
-    Errors: TypeError for an image that does not have three channels.
+    Draws: `factors` and `shifts`, three numbers each, from `py_random`: the same for every basis. Of estimated stains
+    `stains` are these, and an image whose stains cannot be told stays as it is.
+    Errors: TypeError for an image that does not have three channels; ValueError for stains of which one is no colour,
+    or a mixture of the others.
     Source: Tellez et al., "Whole-Slide Mitosis Detection in H&E Breast Histology Using PHH3 as a Reference to Train
     Distilled Stain-Invariant Convolutional Networks", IEEE Transactions on Medical Imaging 37(9), 2018.
 
@@ -54,6 +58,9 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     ((4, 4, 3), dtype('uint8'))
     >>> bool((StainJitter(sigma=0.0, bias=0.0, p=1.0)(image=tile)["image"] == tile).all())
     True
+    >>> ours = [[0.55, 0.76, 0.34], [0.10, 0.95, 0.28]]  # of a scanner of one's own
+    >>> bool((StainJitter(basis=ours, sigma=0.2, p=1.0)(image=tile)["image"] == tile).all())
+    False
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
@@ -61,13 +68,21 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
 
         sigma: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
         bias: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
-        white_threshold: _Share
+        white_threshold: Share
+        basis: Literal["hed", "he", "macenko", "vahadane"] | Sequence[Sequence[float]]
+        source: Literal["bag", "tile"]
 
     def __init__(
-        self, sigma: _Range = 0.05, bias: _Range = 0.05, white_threshold: float | None = WHITE, p: float = 0.5
-    ) -> None:
+        self, sigma: _Range = 0.05, bias: _Range = 0.05, white_threshold: float | None = WHITE,
+        basis: str | Rows = "hed", source: str = "bag", p: float = 0.5,
+    ) -> None:  # fmt: skip
         super().__init__(p=p)
-        self.white_threshold = white_threshold
+        if problem := check_basis({"basis": basis}):
+            raise ValueError(": ".join(problem))
+        rows = PRESETS.get(basis) if isinstance(basis, str) else basis
+        self.rows = rows and tuple(map(tuple, rows))  # None: they are to be estimated
+        self.source_method = basis if rows is None and source == "bag" else None
+        self.basis, self.source, self.white_threshold = basis, source, white_threshold
         self.sigma: tuple[float, float] = sigma  # type: ignore[assignment]  # a pair, once the schema has run
         self.bias: tuple[float, float] = bias  # type: ignore[assignment]
 
@@ -79,11 +94,23 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
             "shifts": tuple(uniform(*self.bias) for _ in range(3)),
         }
 
-    def apply(self, img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], **_: Any) -> np.ndarray:
+    def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+        """The stains where they are estimated: of the sample's bag, or its own images; None where these do not tell."""
+        if self.rows:
+            return {}
+        known, images = data.get("stains") or {}, [data["image"]] if "image" in data else data["images"]
+        estimate = known[self.basis] if self.source_method in known else estimate_stains(images, self.basis)
+        return {"stains": estimate and tuple(map(tuple, estimate.stains.tolist()))}
+
+    def apply(
+        self, img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], stains: Any = (), **_: Any
+    ) -> np.ndarray:
         """The image with its stains jittered."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"StainJitter needs an RGB image, H×W×3, got shape {img.shape}")
-        return through_density(img, density_matrix(factors, shifts), self.white_threshold)
+        if stains is None:
+            return img
+        return through_density(img, density_matrix(factors, shifts, self.rows or stains), self.white_threshold)
 
 
 class HEStain(A.HEStain):  # type: ignore[misc]
@@ -108,7 +135,7 @@ class HEStain(A.HEStain):  # type: ignore[misc]
     class InitSchema(A.HEStain.InitSchema):  # type: ignore[misc]
         """albumentations' arguments, and ours."""
 
-        white_threshold: _Share
+        white_threshold: Share
 
     def __init__(
         self, method: str = "random_preset", preset: str | None = None,
@@ -122,7 +149,7 @@ class HEStain(A.HEStain):  # type: ignore[misc]
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
         """Draw the factors and shifts, and find the stains: of several images in the first that has tissue."""
         images = () if "image" in data else data["images"]
-        stained = [image for image in images if not _white(image, self.white_threshold).all()]
+        stained = [image for image in images if not glass_mask(image, self.white_threshold).all()]
         return super().get_params_dependent_on_data(params, {**data, "images": stained or images})
 
     def _get_stain_matrix(self, img: np.ndarray) -> np.ndarray | None:
@@ -154,7 +181,7 @@ def white_level(share: float | None) -> int:
     return LOG.size if share is None else math.ceil(share * 255 - 1e-3)
 
 
-def _white(rows: np.ndarray, share: float | None) -> np.ndarray:
+def glass_mask(rows: np.ndarray, share: float | None) -> np.ndarray:
     """255 where a pixel is glass, H×W; of H×W×3, uint8 or float32."""
     least: Any = white_level(share) if share is None or rows.dtype == np.uint8 else share - 1e-6
     return cv2.inRange(rows, (least,) * 3, (LOG.size,) * 3)
@@ -164,7 +191,7 @@ def with_white(img: np.ndarray, result: np.ndarray, share: float | None) -> np.n
     """The result of an image, or of several, with the image's own glass."""
     if share is not None:
         rows = img.reshape(-1, *img.shape[-2:])
-        cv2.copyTo(rows, _white(rows, share), result.reshape(rows.shape))
+        cv2.copyTo(rows, glass_mask(rows, share), result.reshape(rows.shape))
     return result
 
 
@@ -180,7 +207,17 @@ def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = N
     return with_white(img, result, white)
 
 
-def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndarray:
+@lru_cache(maxsize=1024)
+def _mixing(stains: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Three stains of length 1 and their inverse; of two with the direction that stands upright on both."""
+    rows = np.array(stains, np.float64)
+    if len(rows) == 2:
+        rows = np.vstack([rows, np.cross(*rows)])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows, np.linalg.inv(rows)
+
+
+def density_matrix(factors: Sequence[float], shifts: Sequence[float], stains: Rows = PRESETS["hed"]) -> np.ndarray:
     """The 3×4 matrix that takes ln(I + 1) of R, G, B to the same after the jitter.
 
     With the row vectors od = ln 256 − ln(I + 1) and amounts c = od · U, od' = (c · diag(a) + ln 10 · b) · S.
@@ -188,20 +225,24 @@ def density_matrix(factors: Sequence[float], shifts: Sequence[float]) -> np.ndar
     >>> bool(np.allclose(density_matrix((1, 1, 1), (0, 0, 0)), np.eye(3, 4)))
     True
     """
-    linear = _UNMIX * factors @ _STAINS
-    offset = math.log(10) * np.asarray(shifts) @ _STAINS
+    mix, unmix = _mixing(stains)
+    if len(stains) == 2:
+        factors, shifts = (*factors[:2], 1.0), (*shifts[:2], 0.0)
+    linear = unmix * factors @ mix
+    offset = math.log(10) * np.asarray(shifts) @ mix
     white = math.log(_WHITE)
     return np.column_stack([linear.T, white - white * linear.sum(axis=0) - offset])
 
 
 @cache
-def jitter_tables() -> tuple[np.ndarray, np.ndarray]:
+def jitter_tables(stains: Rows = PRESETS["hed"]) -> tuple[np.ndarray, np.ndarray]:
     """What native/stain.c reckons with: 7×3×4, and the logarithms of levels.
 
     A matrix for three factors and three shifts is the first of the seven, and the others times these.
     """
     none, units = (0.0, 0.0, 0.0), np.eye(3).tolist()
-    still = density_matrix(none, none)
-    matrices = [*(density_matrix(unit, none) for unit in units), *(density_matrix(none, unit) for unit in units)]
+    still = density_matrix(none, none, stains)
+    pairs = [*((unit, none) for unit in units), *((none, unit) for unit in units)]
+    matrices = [density_matrix(*pair, stains) - still for pair in pairs]
     # Beyond 12 digits processors differ in what inverts a matrix.
-    return np.round(np.stack([still, *(matrix - still for matrix in matrices)]), 12), LOG
+    return np.round(np.stack([still, *matrices]), 12), LOG

@@ -13,7 +13,7 @@ Method = Literal["macenko", "vahadane", "reinhard"]
 # Light that passes glass, and the least optical density of tissue, ln(BACKGROUND / (I + 1)) in every channel: as in the
 # code that the papers' users have (Veta's MATLAB of Macenko's method, and torchstain).
 BACKGROUND, _LEAST_DENSITY = 240.0, 0.15
-_TISSUE_LEVEL = int(BACKGROUND * np.exp(-_LEAST_DENSITY) - 1)  # the greatest level of every channel of tissue
+_TISSUE_LEVEL = int(BACKGROUND * np.exp(-_LEAST_DENSITY) - 1)  # the greatest level of the darkest channel of tissue
 # Of each level in 1,024ths: whole numbers, which native/stain.c sums up to the same.
 DENSITIES = np.rint(1024 * np.log(BACKGROUND / (np.arange(256) + 1.0))).astype(np.int32)
 _MOST_PIXELS, _FACTORED_PIXELS, _ASKED_PIXELS, _FEWEST_PIXELS = 1 << 16, 1 << 13, 1 << 12, 32
@@ -64,7 +64,8 @@ def estimate_stains(images: Iterable[np.ndarray], method: Method) -> StainEstima
     """Estimate the stains of images together; None where there is no tissue, or its stains cannot be told.
 
     Pixels are taken evenly from all images, at most 65,536, and sorted: neither order nor threads change a bit. Tissue
-    is what absorbs in every channel (an optical density of at least 0.15): no result goes by the share of glass.
+    is what absorbs in some channel (an optical density of at least 0.15): no result goes by the share of glass. Macenko
+    tells stains by what absorbs in every channel.
 
     Args:
         images: H×W×3, uint8 (0..255) or float32 (0..1), RGB; others are passed over.
@@ -85,16 +86,18 @@ def estimate_stains(images: Iterable[np.ndarray], method: Method) -> StainEstima
         return None
     if method == "reinhard":
         lab = cv2.cvtColor(levels[None].astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB)[0].astype(np.float64)
-        numbers = np.concatenate([lab.mean(axis=0), lab.std(axis=0)])
-        return StainEstimate(_rounded(numbers)) if (numbers[3:] > 0).all() else None
-    stains = _macenko(density, mean)
-    if method == "vahadane" and _are_distinct(stains):
-        stains = _vahadane(density[:: -(-len(density) // _FACTORED_PIXELS)], stains)
-    if not _are_distinct(stains):
+        first, second = lab.mean(axis=0), lab.std(axis=0)
+    else:
+        first = _macenko(density[(density >= _LEAST_DENSITY).all(axis=1)], mean)
+        if method == "vahadane" and are_distinct(first):
+            first = _vahadane(density[:: -(-len(density) // _FACTORED_PIXELS)], first)
+        if not are_distinct(first):
+            return None
+        first = first[np.argsort(-first[:, 0])]  # haematoxylin absorbs more red
+        second = np.percentile(density @ np.linalg.pinv(first), 99, axis=0)
+    if (second <= 0).any():
         return None
-    stains = stains[np.argsort(-stains[:, 0])]  # haematoxylin absorbs more red
-    most = np.percentile(density @ np.linalg.pinv(stains), 99, axis=0)
-    return StainEstimate(_rounded(np.concatenate([stains.ravel(), most]))) if (most > 0).all() else None
+    return StainEstimate(tuple(np.round(np.concatenate([first.ravel(), second]), _DIGITS).tolist()))
 
 
 def estimates_of(images: Sequence[np.ndarray], methods: Iterable[Method]) -> dict[str, StainEstimate | None] | None:
@@ -112,7 +115,7 @@ def sample_pixels(images: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def has_tissue(image: np.ndarray) -> bool:
-    """Whether a thousandth of the pixels of an H×W×3 image absorb in every channel, and all of these are not grey."""
+    """Whether a thousandth of the pixels of an H×W×3 image absorb in some channel, and all of these are not grey."""
     pixels = image.reshape(-1, 3)
     levels = _levels(pixels[:: -(-len(pixels) // _ASKED_PIXELS) | 1])
     sums = DENSITIES[tissue := tissue_of(levels)].sum(axis=0)
@@ -120,8 +123,8 @@ def has_tissue(image: np.ndarray) -> bool:
 
 
 def tissue_of(levels: np.ndarray) -> np.ndarray:
-    """The pixels, uint8 (n, 3), that absorb in every channel."""
-    return levels[(levels <= _TISSUE_LEVEL).all(axis=1)]
+    """The pixels, uint8 (n, 3), that absorb in some channel."""
+    return levels[(levels <= _TISSUE_LEVEL).any(axis=1)]
 
 
 def _levels(pixels: np.ndarray) -> np.ndarray:
@@ -131,14 +134,16 @@ def _levels(pixels: np.ndarray) -> np.ndarray:
 
 
 def _macenko(density: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """The two outermost directions of densities, 2×3; 0 where these spread as noise about one colour does."""
+    """The two outermost directions of densities, 2×3; 0 where these are few, or noise about one colour."""
+    if len(density) < _FEWEST_PIXELS:
+        return np.zeros((2, 3))
     spread, axes = np.linalg.eigh(np.cov(density.T))
     if spread[2] < _LEAST_SPREAD * spread[0]:
         return np.zeros((2, 3))
     plane = axes[:, 1:] * np.where(mean @ axes[:, 1:] < 0, -1, 1)  # then no angle lies at the seam of ±180 degrees
     on_plane = density @ plane
     angles = np.percentile(np.arctan2(on_plane[:, 1], on_plane[:, 0]), (1, 99))
-    return _unit(np.column_stack([np.cos(angles), np.sin(angles)]) @ plane.T)
+    return unit(np.column_stack([np.cos(angles), np.sin(angles)]) @ plane.T)
 
 
 def _vahadane(density: np.ndarray, stains: np.ndarray) -> np.ndarray:
@@ -156,23 +161,19 @@ def _vahadane(density: np.ndarray, stains: np.ndarray) -> np.ndarray:
         mixed, gram = amounts @ density, amounts @ amounts.T
         stains = stains.copy()
         for k in range(2):
-            stains[k] = _unit(mixed[k] - gram[k, 1 - k] * stains[1 - k])
-        if not _are_distinct(stains) or np.abs(stains - before).max() < _SETTLED:
+            stains[k] = unit(mixed[k] - gram[k, 1 - k] * stains[1 - k])
+        if not are_distinct(stains) or np.abs(stains - before).max() < _SETTLED:
             break
     return stains
 
 
-def _unit(directions: np.ndarray) -> np.ndarray:
+def unit(directions: np.ndarray) -> np.ndarray:
     """Directions of length 1, as far as they absorb; 0 where they do not."""
     directions = np.maximum(directions, 0)
     length = np.linalg.norm(directions, axis=-1, keepdims=True)
     return np.divide(directions, length, out=np.zeros_like(directions), where=length > 0)
 
 
-def _are_distinct(stains: np.ndarray) -> bool:
+def are_distinct(stains: np.ndarray) -> bool:
     """Whether two stains of length 1 have colours that can be told."""
     return bool(np.linalg.det(stains @ stains.T) > np.sin(_LEAST_ANGLE) ** 2)
-
-
-def _rounded(numbers: np.ndarray) -> tuple[float, ...]:
-    return tuple(np.round(numbers, _DIGITS).tolist())

@@ -18,7 +18,16 @@ from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
 from augrecipes.ops.references import read_reference
 from augrecipes.ops.stain import LOG, through_density, white_level, with_white
-from augrecipes.ops.stain_estimates import BACKGROUND, DENSITIES, Method, StainEstimate, estimate_stains, has_tissue
+from augrecipes.ops.stain_estimates import (
+    BACKGROUND,
+    DENSITIES,
+    Method,
+    StainEstimate,
+    are_distinct,
+    estimate_stains,
+    has_tissue,
+    unit,
+)
 from augrecipes.paths import images_in
 
 # Of two stains: the reference of Veta's code for Macenko's method, which torchstain has, too. Of Lab: the mean of
@@ -27,7 +36,6 @@ REFERENCES = {
     "macenko": StainEstimate((0.5626, 0.7201, 0.4062, 0.2159, 0.8012, 0.5581, 1.9705, 1.0308)),
     "crc": StainEstimate((61.974, 23.187, -11.188, 14.470, 8.134, 6.129)),
 }
-_LEAST_SINE = 0.03  # of the angle between two stains: at less, noise of a level becomes one of thirty
 _FARTHEST = 28.0  # of exponents: no product of three leaves the range of float32
 _GLASS = 8  # in the fourth part of a table: a pixel that has it for each colour stays, see native/channel_sums.c
 _Numbers = dict[str, Any]
@@ -88,19 +96,17 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
         self.source_method = method if source == "bag" else None
         self._source = _of_numbers(source, method, "source") if isinstance(source, Mapping) else None
         reference = reference or ("crc" if method == "reinhard" else "macenko")
-        if isinstance(reference, str) and not Path(reference).suffix and not Path(reference).exists():
-            reference = _named(reference, method)
-        elif isinstance(reference, Mapping):
-            reference = _of_numbers(reference, method, "reference")
-        self._given_reference = reference
+        if isinstance(reference, Mapping):
+            self.target = _of_numbers(reference, method, "reference")
+        elif isinstance(reference, str) and not Path(reference).suffix and not Path(reference).exists():
+            self.target = _named(reference, method)
+        else:
+            self._files = (reference,) if isinstance(reference, str) else tuple(reference)
 
     @cached_property
     def target(self) -> StainEstimate:
         """The reference's stains; of files when they are first asked for."""
-        files = self._given_reference
-        if isinstance(files, StainEstimate):
-            return files
-        return _of_files((files,) if isinstance(files, str) else tuple(files), self.method)
+        return _of_files(self._files, self.method)
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Whose stains the image has; None where they cannot be told."""
@@ -141,22 +147,20 @@ def _named(name: str, method: Method) -> StainEstimate:
 
 
 def _of_numbers(numbers: Mapping[str, Any], method: Method, what: str) -> StainEstimate:
-    """The stains that numbers say. ValueError: they lack some, or say nothing."""
-    parts = (("mean", (3,)), ("std", (3,))) if method == "reinhard" else (("stains", (2, 3)), ("most", (2,)))
+    """The stains that numbers say. ValueError: some are missing, or they say nothing."""
+    shapes: Any = {"mean": (3,), "std": (3,)} if method == "reinhard" else {"stains": (2, 3), "most": (2,)}
     try:
-        arrays = [np.array(numbers[name], np.float64) for name, _ in parts]
+        first, second = (np.array(numbers[name], np.float64) for name in shapes)
     except (KeyError, TypeError, ValueError):
-        arrays = []
-    if [array.shape for array in arrays] != [shape for _, shape in parts] or len(numbers) != len(parts):
-        raise ValueError(f"{what} of method {method} has {' and '.join(f'`{n}` of {s}' for n, s in parts)} numbers")
-    if not all(np.isfinite(array).all() for array in arrays) or (arrays[1] <= 0).any():
-        raise ValueError(f"{what}: numbers are finite, and `{parts[1][0]}` is above 0")
-    if (
-        method != "reinhard"
-        and np.linalg.det(arrays[0] @ arrays[0].T) <= (_LEAST_SINE * np.prod(np.linalg.norm(arrays[0], axis=1))) ** 2
-    ):
-        raise ValueError(f"{what}: the two stains are the same colour, or none")
-    return StainEstimate(tuple(np.concatenate([array.ravel() for array in arrays]).tolist()))
+        first = second = np.zeros(0)
+    if [first.shape, second.shape] != [*shapes.values()] or len(numbers) > len(shapes):
+        asked = " and ".join(f"`{name}`, {'×'.join(map(str, shape))} numbers" for name, shape in shapes.items())
+        raise ValueError(f"{what} of method {method} is {asked}")
+    if not (np.isfinite(first).all() and np.isfinite(second).all() and (second > 0).all()):
+        raise ValueError(f"{what}: numbers are finite, and those of `{[*shapes][1]}` above 0")
+    if method != "reinhard" and not are_distinct(unit(first)):
+        raise ValueError(f"{what}: `stains` are two different colours")
+    return StainEstimate((*first.ravel().tolist(), *second.tolist()))
 
 
 @lru_cache(maxsize=64)

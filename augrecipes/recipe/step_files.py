@@ -1,20 +1,36 @@
-"""Image files that steps name, such as the reference images of FDA: found when the recipe is read."""
+"""Files that steps name, such as the reference images of FDA and the template of RandStainNA: read with the recipe."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import NO_HINT
 from augrecipes.ops.records import op_record
 from augrecipes.paths import images_in
+from augrecipes.recipe import limits
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.nodes import MappingNode, plain
 from augrecipes.recipe.problems import near
 
+_VALUES = (".yaml", ".yml", ".json")
+
+
+def step_files(context: Context, name: str, body: MappingNode) -> tuple[MappingNode, dict[str, Any]]:
+    """A step's arguments and its files: images are listed, and what a YAML or JSON file holds stands in its place."""
+    files, key = reference_files(context, name, body), op_record(name).reads
+    for file in files.get("files", ()):
+        if file.endswith(_VALUES) and context.resolved.read is not None:
+            path = str(Path(files["folder"], file))
+            data = limits.read_bytes(path, path, context.problems)
+            node, _ = context.resolved.read(data, path, context.problems)
+            return replace(body, entries={**body.entries, key: node}), {}
+    return body, files
+
 
 def reference_files(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
-    """The image files that a step reads, listed, and the folder that they are counted from."""
+    """The files that a step reads, listed, and the folder that they are counted from."""
     argument, names = op_record(name).reads, op_record(name).reference_names
     node = body.entries.get(argument)
     paths = [] if node is None else [value] if isinstance(value := plain(node), str) else value

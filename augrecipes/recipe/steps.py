@@ -25,7 +25,7 @@ from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
 from augrecipes.recipe.step_channels import limited, step_channels
-from augrecipes.recipe.step_files import reference_files
+from augrecipes.recipe.step_files import step_files
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
@@ -79,8 +79,8 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
     children: tuple[Step, ...] = ()
     if takes_steps and "steps" in body.entries:
         children = build_steps(context, body.entries["steps"], f"{name}.steps", (*inside, name))
-    arguments = _arguments(context, name, body, place)
-    more = reserved | reference_files(context, name, body)
+    body, files = step_files(context, name, body)
+    arguments, more = _arguments(context, name, body, place), reserved | files
     step = placed_step(context, name, body, place, arguments, steps=children, schedule=scheduled, **more)
     _check_step(context, step, body, place, before)
     for other in earlier:

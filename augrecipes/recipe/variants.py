@@ -75,6 +75,7 @@ class Resolved:
         extends: where it says what it extends.
         partial: what it extends could not be read, so keys may be missing.
         runs_plugins: packages may be imported that announce what it names.
+        read: reads what stands in a file that it names; None: nobody does.
     """
 
     top: MappingNode
@@ -83,6 +84,7 @@ class Resolved:
     extends: Position = NOWHERE
     partial: bool = False
     runs_plugins: bool = True
+    read: Read | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Variants:
                     self._problems.add("E507", here, str(error), str(address))
             self._change(top, values, from_value([str(address) for address in changes.get("without", ())], here))
         extends, plugins = Position(extends_place.line, extends_place.col), changes.get("plugins", True)
-        return Resolved(top, self._lines, source.shown, extends, self._partial, plugins)
+        return Resolved(top, self._lines, source.shown, extends, self._partial, plugins, self._read)
 
     def _one(self, data: str | bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
         problems = self._problems

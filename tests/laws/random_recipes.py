@@ -45,7 +45,8 @@ COLOURS: Pool = pool("""
     ColorJitter, HueSaturationValue, ToGray, CLAHE, ImageCompression
 """)
 RGB_ONLY: Pool = pool("""
-    PlanckianJitter, ChannelDropout, StainJitter, ISONoise
+    PlanckianJitter, ChannelDropout, StainJitter, ISONoise, StainJitter: {basis: he, sigma: 0.2},
+    StainJitter: {basis: [[0.6, 0.7, 0.4], [0.1, 0.9, 0.3], [0.3, 0.3, 0.9]], bias: 0.1}
 """)
 _P = (None, 0.0, 0.3, 0.5, 0.9, 1.0)
 

@@ -41,7 +41,8 @@ MERGED: Pool = pool("""
     ColorJitter: {brightness: 0.3, contrast: [0.5, 1.4], saturation: 0.3, hue: 0.03},
     RandomBrightnessContrast: {brightness_limit: [-0.7, 0.4]}, ToGray, ToSepia, HueSaturationValue,
     HueSaturationValue: {hue_shift_limit: [-180, 180], val_shift_limit: [0, 0]}, StainJitter,
-    StainJitter: {sigma: 0.4, bias: [0.0, 0.2]}, CLAHE, CoarseDropout: {fill: [4, 90, 200]}, GaussNoise,
+    StainJitter: {sigma: 0.4, bias: [0.0, 0.2]}, StainJitter: {basis: [[1, 1, 0.4], [0.1, 0.9, 0.3]], sigma: 0.4},
+    CLAHE, CoarseDropout: {fill: [4, 90, 200]}, GaussNoise,
     ColorJitter: {brightness: [1.0, 1.0], contrast: [1.0, 1.0], saturation: [0.0, 2.0], hue: 0.5}
 """)
 

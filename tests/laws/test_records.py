@@ -121,7 +121,8 @@ READERS = pool("""
 NO_READERS = pool("""
     ColorJitter: {contrast: 0}, ColorJitter: {contrast: [1, 1]}, ToGray: {method: from_lab},
     RandomBrightnessContrast: {brightness_by_max: false, brightness_limit: 0}, RandomBrightnessContrast,
-    HEStain: {method: preset, preset: standard}, HEStain, HueSaturationValue, StainJitter, RandomGamma, Posterize
+    HEStain: {method: preset, preset: standard}, HEStain, HueSaturationValue, StainJitter, RandomGamma, Posterize,
+    StainJitter: {basis: he}
 """)
 
 

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 from support.checks import rows
-from support.every_class import _NEEDED, REFERENCE
+from support.every_class import _NEEDED, REFERENCE, TEMPLATE
 from support.recipe_strategies import CLASSES
 
 from augrecipes.errors import DataError, Diagnostic, RecipeError
@@ -35,6 +35,7 @@ NEEDED: dict[str, Any] = {
     "num_grid_xy": [4, 4],
     "magnitude": 5,
     "references": REFERENCE,
+    "template": TEMPLATE,
 }
 
 

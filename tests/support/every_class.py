@@ -25,10 +25,13 @@ def pool(text: str) -> Pool:
 
 SIZE = (68, 76)
 # In place of no argument at all, and beside it.
+_LAW = {"avg": {"mean": 140, "std": 9}, "std": {"mean": 20, "std": 3}}
+TEMPLATE = {"color_space": "LAB", "L": _LAW, "A": _LAW, "B": _LAW}
 REFERENCE = str(Path(__file__).parents[2] / "docs" / "steps" / "AugMix.jpg")
 _NEEDED: dict[str, dict[str, Any]] = {
     "FDA": {"references": REFERENCE},
     "HistogramMatching": {"references": REFERENCE, "blend_ratio": [1, 1]},
+    "RandStainNA": {"template": TEMPLATE},
 } | dict(
     pool("""
     Crop: {x_min: 2, y_min: 1, x_max: 50, y_max: 48}, CenterCrop: {height: 40, width: 44},

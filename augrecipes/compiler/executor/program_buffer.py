@@ -95,7 +95,7 @@ class Workspace:
 
 _HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
 _WORKSPACE = layout.PROGRAM.part("decode", "workspace")
-_EFFECT, _ARGUMENTS = layout.STEP.offset("effect"), layout.STEP.offset("arguments")
+_DRAW, _ARGUMENTS = layout.STEP.offset("draw"), layout.STEP.offset("arguments")  # behind a draw stands its effect
 _DOES = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS  # where the effect's arguments are
 _SPENT = layout.PROGRAM.offset("spent")  # where the head says to what counters its time goes; 0: to none
 _RGB = 3
@@ -211,12 +211,11 @@ class ProgramBuffer:
         self._stains = stains
         for place, (step, numbers) in self.stained.items():
             known = stains is not None and step.source_method in stains
-            effect, arguments = EXIT.effect, ()
-            if known:
-                effect, arguments = numbers.effect, step.native_arguments(stains[step.source_method])
-            step_at = _HEAD.size + place * _STEP.size
-            struct.pack_into("=q", self._plan, step_at + _EFFECT, effect)
-            struct.pack_into(f"={len(arguments)}d", self._plan, step_at + _DOES, *arguments)
+            arguments = step.native_arguments(stains[step.source_method]) if stains and known else ()
+            does = numbers if known else EXIT
+            at = _HEAD.size + place * _STEP.size
+            struct.pack_into("=2q", self._plan, at + _DRAW, does.draw, does.effect)
+            struct.pack_into(f"={len(arguments)}d", self._plan, at + _DOES, *arguments)
 
     def resize_to(self, place: int, size: tuple[int, int]) -> None:
         """Let a step that resizes make images of this height and width, px."""

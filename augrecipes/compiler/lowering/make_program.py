@@ -85,7 +85,7 @@ class ProgramMaker:
         program.fill_lengths = fill_lengths(step for step, _ in steps if step is not None)
         if program.fill_lengths and any(getattr(step, "num_output_channels", None) for step, _ in steps):
             raise OpaqueError("a fill has a level for each channel, and a step changes their number")
-        program.idle = len(opaque) == sum(op.numbers.effect != EFFECTS.GROUPS for op in ops) > 0
+        program.idle = len(opaque) - len(stained) == sum(op.numbers.effect != EFFECTS.GROUPS for op in ops) > 0
         return program
 
     def _difference(self, step: Any, op: Op, sink: Sink) -> str:

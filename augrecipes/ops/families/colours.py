@@ -10,6 +10,7 @@ from augrecipes.ops import amplify
 from augrecipes.ops.eval_windows import middle
 from augrecipes.ops.families.base import GREY_OR_RGB, RGB, of_values, opencv
 from augrecipes.ops.native_op import NativeOp, UpTo, encoder, uniform
+from augrecipes.ops.stain_basis import check_basis, is_estimated
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
 _FULL, _MIDDLE, _AWAY = 255.0, 0.3, 0.05  # of colours
@@ -43,7 +44,7 @@ def _stain_tables(step: Any) -> tuple[float, ...]:
     """As `fast` does it."""
     from augrecipes.ops.stain import jitter_tables, white_level
 
-    return *(float(array.ctypes.data) for array in jitter_tables()), float(white_level(step.white_threshold))
+    return *(float(array.ctypes.data) for array in jitter_tables(step.rows)), float(white_level(step.white_threshold))
 
 
 def _stain_matrix(step: Any) -> NativeOp | None:
@@ -193,11 +194,25 @@ RECORDS = (
         asks=True,
         module="augrecipes.ops.stain",
     ),
+    of_values(
+        "RandStainNA",
+        statistics="the colours of the tissue",
+        channels=RGB,
+        grids="alike",
+        in_levels=True,
+        deep="StainJitter",
+        reads="template",
+        asks=True,
+        module="augrecipes.ops.rand_stain",
+    ),
     _recolouring(  # it jumps at what is glass
         "StainJitter",
         "pointwise",
         jumps=True,
         channels=RGB,
+        statistics="the stains",
+        when={"action": lambda a: not is_estimated(a), "statistics": is_estimated},
+        check=check_basis,
         neutral={"sigma": 0, "bias": 0},
         unsigned=("sigma", "bias"),
         module="augrecipes.ops.stain",

@@ -1,0 +1,186 @@
+"""Tiles brought to colours that are drawn from a template (RandStainNA), and templates of one's own images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import cv2
+import numpy as np
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema
+from augrecipes.ops.stain import WHITE, Share, glass_mask, with_white
+from augrecipes.ops.stain_basis import PRESETS
+
+Space = Literal["lab", "hsv", "hed"]
+
+_CODES = {"lab": (cv2.COLOR_RGB2LAB, cv2.COLOR_LAB2RGB), "hsv": (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)}
+# HED in the units of the published templates, which are scikit-image's: logarithms count from 1e-6.
+_DARKEST = 1e-6
+_MIX = np.array(PRESETS["hed"]).T * math.log(_DARKEST)
+_LOG = np.log(np.maximum(np.arange(256) / 255, _DARKEST))
+_LONG = {"norm": "normal"}  # as the templates have it, and numpy
+_LEAST_STD = 1e-4  # of a channel, as published
+
+
+class _Law(BaseModel):
+    mean: float
+    std: float = Field(ge=0)
+    distribution: Literal["norm", "normal", "laplace", "uniform"] = "norm"
+
+
+class _Channel(BaseModel):
+    avg: _Law
+    std: _Law
+
+
+_CHANNELS = TypeAdapter(dict[str, _Channel])
+
+
+class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Gives a stained-tissue image the mean and the spread of colours that are drawn from a template.
+
+    Each channel of a colour space is shifted and scaled to a mean and a standard deviation, which are drawn for each
+    sample from the template: what these are, and how they vary, over the images of a data set. So every sample is
+    normalised, each to another stain (`ar.stain_template` measures a template). Mean and deviation are those of the
+    tissue in the tile; with `white_threshold: null` those of all its pixels, as published.
+
+    Args:
+        template: of each channel, such as `L`, `avg` and `std`, with a `mean`, a `std` and a `distribution` each, and
+            `color_space`; or a YAML or JSON file of that, as the authors publish them.
+        space: the colour space: lab, hsv (both of 0..255, as OpenCV has them) or hed; null: the template's.
+        distribution: of what is drawn: normal, laplace, or uniform, within three deviations; template: of each number
+            what the template says.
+        std_hyper: what is drawn deviates by 1 + this times as much.
+        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
+            are; null: no pixel is.
+        p: probability.
+
+    Image: H×W×3, uint8 (0..255) or float32 (0..1), which is rounded to 256 levels; the same shape and dtype come out.
+    A tile without tissue stays as it is.
+    Draws: `averages` and `deviations`, three numbers each, from `random_generator`. A deviation is 0 or more.
+    Errors: TypeError for an image that does not have three channels; ValueError for a template that lacks a channel.
+    Source: Shen et al., "RandStainNA: Learning Stain-Agnostic Features from Histology Slides by Bridging Stain
+    Augmentation and Normalization", MICCAI 2022. In HED the result is not stretched to black and white, as the authors'
+    code does; its `uniform` has no width there.
+
+    >>> tile = np.full((4, 4, 3), (180, 120, 170), np.uint8)
+    >>> level = {"avg": {"mean": 150, "std": 0}, "std": {"mean": 10, "std": 0}}
+    >>> step = RandStainNA(template=dict.fromkeys("LAB", level), space="lab", p=1.0)
+    >>> cv2.cvtColor(step(image=tile)["image"], cv2.COLOR_RGB2LAB)[0, 0].tolist()
+    [150, 150, 150]
+    """
+
+    class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
+        """What a template holds, the constructor looks at."""
+
+        template: str | dict[str, Any]
+        space: Space | None
+        distribution: Literal["normal", "laplace", "uniform", "template"]
+        std_hyper: Annotated[float, Field(ge=-1, le=100)]
+        white_threshold: Share
+
+    def __init__(
+        self, template: Mapping[str, Any], space: Space | None = None, distribution: str = "normal",
+        std_hyper: float = 0.0, white_threshold: float | None = WHITE, p: float = 0.5,
+    ) -> None:  # fmt: skip
+        super().__init__(p=p)
+        known = space or str(template.get("color_space")).lower()
+        if known not in (*_CODES, "hed"):
+            raise ValueError("say the space, lab, hsv or hed: the template has no color_space that is one of them")
+        try:
+            channels = _CHANNELS.validate_python({name: template.get(name) for name in known.upper()})
+        except ValidationError as error:
+            problem = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, problem['loc']))} of the template: {problem['msg']}") from None
+        self.laws = [law for channel in channels.values() for law in (channel.avg, channel.std)]
+        self.template, self.space, self.distribution = template, known, distribution
+        self.std_hyper, self.white_threshold = std_hyper, white_threshold
+
+    def get_params(self) -> dict[str, Any]:
+        """Draw, channel by channel, its mean and its deviation."""
+        drawn = [self._drawn(law) for law in self.laws]
+        return {"averages": tuple(drawn[::2]), "deviations": tuple(max(value, 0.0) for value in drawn[1::2])}
+
+    def _drawn(self, law: _Law) -> float:
+        name = law.distribution if self.distribution == "template" else self.distribution
+        std = law.std * (1 + self.std_hyper)
+        bounds = (law.mean - 3 * std, law.mean + 3 * std) if name == "uniform" else (law.mean, std)
+        return float(getattr(self.random_generator, _LONG.get(name, name))(*bounds))
+
+    def apply(self, img: np.ndarray, averages: Sequence[float], deviations: Sequence[float], **_: Any) -> np.ndarray:
+        """The image with these colours."""
+        if img.ndim != 3 or img.shape[2] != 3:
+            raise TypeError(f"RandStainNA needs an RGB image, H×W×3, got shape {img.shape}")
+        levels = img if img.dtype == np.uint8 else np.rint(np.clip(img, 0, 1) * 255).astype(np.uint8)
+        if (measured := _measured(levels, self.space, self.white_threshold)) is None:
+            return img
+        rows, mean, std = measured
+        values = rows if self.space == "hed" else np.arange(256.0)[None, :, None]
+        values = (values - mean) * (deviations / np.maximum(std, _LEAST_STD)) + averages
+        if self.space == "hed":
+            result = (np.clip(cv2.exp(cv2.transform(values, _MIX)), 0, 1) * 255).astype(np.uint8)
+        else:
+            result = cv2.cvtColor(cv2.LUT(rows, np.clip(values, 0, 255).astype(np.uint8)), _CODES[self.space][1])
+        return with_white(img, result if img.dtype == np.uint8 else result / np.float32(255), self.white_threshold)
+
+
+def stain_template(
+    images: Iterable[Any], space: Space = "lab", white_threshold: float | None = WHITE
+) -> dict[str, dict[str, Any] | str]:
+    """Measure the template of images for RandStainNA: what the means and deviations of their channels are, and vary by.
+
+    Args:
+        images: H×W×3, uint8, RGB; a dataset, such as `ar.ImageFolder` or `ar.TileBags`, or its `source`: its images
+            before the recipe. Those without tissue do not count.
+        space: lab, hsv or hed.
+        white_threshold: as the step has it.
+
+    Returns:
+        The template, for a recipe, or a YAML or JSON file: numbers and text, rounded to three digits (of hed five).
+
+    Raises:
+        ValueError: there is no tissue in any.
+
+    >>> tiles = [np.full((4, 4, 3), (180, 120, 170 + k), np.uint8) for k in range(5)]
+    >>> stain_template(tiles)["B"]["avg"]
+    {'mean': 109.8, 'std': 0.748, 'distribution': 'norm'}
+    """
+    measured = []
+    for item in getattr(images, "source", images):
+        image = np.ascontiguousarray(item["image"] if isinstance(item, Mapping) else item)
+        if (found := _measured(image, space, white_threshold)) is not None:
+            measured.append(found[1:])
+    if not measured:
+        raise ValueError("there is no tissue in the images, of which a template could be measured")
+    template: dict[str, Any] = {"color_space": space.upper(), "methods": "Reinhard"}
+    for channel, numbers in zip(space.upper(), np.moveaxis(np.array(measured), 2, 0), strict=True):
+        template[channel] = {
+            part: _law(numbers[:, k], 5 if space == "hed" else 3) for k, part in enumerate(("avg", "std"))
+        }
+    return template
+
+
+def _law(numbers: np.ndarray, digits: int) -> dict[str, Any]:
+    """Mean and deviation, and the distribution under which the numbers are likelier."""
+    mean, std = float(numbers.mean()), float(numbers.std())
+    spread = float(np.abs(numbers - np.median(numbers)).mean())
+    likelier = "laplace" if 2 * spread * math.e < std * math.sqrt(2 * math.pi * math.e) else "norm"
+    return {"mean": round(mean, digits), "std": round(std, digits), "distribution": likelier}
+
+
+def _measured(
+    levels: np.ndarray, space: Space, white: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """An RGB image of uint8 in a space, there of uint8, in HED of float64, with mean and deviation of its tissue."""
+    tissue = cv2.bitwise_not(glass_mask(levels, white))
+    if not tissue.any():
+        return None
+    if space == "hed":
+        rows = np.maximum(cv2.transform(cv2.LUT(levels, _LOG), np.linalg.inv(_MIX)), 0)
+    else:
+        rows = cv2.cvtColor(levels, _CODES[space][0])
+    mean, std = cv2.meanStdDev(rows, mask=tissue)
+    return rows, mean[:, 0], std[:, 0]
