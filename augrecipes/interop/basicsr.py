@@ -89,14 +89,10 @@ def draft_of_options(document: Document) -> RecipeDraft:
 def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: bool) -> None:
     """Windows at two scales, and how the low resolution is made."""
     scale = options.whole("scale", 1)
-    if key := next((key for key in ("lq_size", "patch_size") if options.node(key)), ""):
-        side = options.whole(key)
-    else:
-        key, high = "gt_size", options.whole("gt_size")
-        side = high // scale
-        if high % scale:
-            what = f"{high} px are no whole number of pixels at scale {scale}: write a multiple of {scale}"
-            options.refuse(key, what)
+    key = next((key for key in ("lq_size", "patch_size") if options.node(key)), "gt_size")
+    side, rest = divmod(options.whole(key), scale if key == "gt_size" else 1)
+    if rest:
+        options.refuse(key, f"no whole number of pixels at scale {scale}: write a multiple of {scale}")
     output = _output(options)
     if (color := options.choice("input_pixel_format", _COLORS, "rgb")) != "rgb":
         output = {_LR: {**output, "color": _COLORS[color]}, _HR: output}
@@ -109,15 +105,14 @@ def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: boo
     degradation = Degradation(options, redux, draft)
     if name == _PLAIN:
         resize = degradation.resize(options.choice("lq_resize_mode", MODES, "bicubic"))
+        del resize.args["id"]
         draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, options.place, [resize]))
     else:
         if options.flag("gt_usm"):  # RealESRNet's network is to make the sharpened image
             args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
             draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, options.at("gt_usm")))
         draft.steps.append(degradation.line())
-        draft.note(
-            "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
-        )
+        draft.note("Windows are cut before the degradation, which sees no pixels around them; no pool mixes pairs.")
     shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, options.place)
     draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, options.place, [shrink])]
     if name == _MIXED:

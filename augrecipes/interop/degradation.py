@@ -90,17 +90,14 @@ class Degradation:
         """A resize by a factor, of the image or, the second one, of the final size; or none."""
         up, down, keep = self.ways(number)
         low, high = self.options.range(f"resize_range{number}", usual)
-        ways = [("up", up, [1.0, high]), ("down", down, [low, 1.0])]
-        if number and not self.redux:
-            ways.append(("keep", keep, []))
+        has_keep = bool(number) and not self.redux  # to the final size, where it is neither larger nor smaller
+        ways = {"up": (up, [1.0, high]), "down": (down, [low, 1.0])} | ({"keep": (keep, [])} if has_keep else {})
         choices = [
             (self.resize(mode, number, ends, f"{way}-{mode}"), share * weight)
-            for way, share, ends in ways
+            for way, (share, ends) in ways.items()
             for mode, weight in self.modes(number)
         ]
-        if len(ways) == len(("up", "down")):
-            choices.append((self.step(NO_OP), keep))
-        return self.one_of(f"resize{number or 1}", choices)
+        return self.one_of(f"resize{number or 1}", [*choices, (self.step(NO_OP), 0.0 if has_keep else keep)])
 
     def resize(self, mode: str, number: str = "3", ends: Sequence[float] = (), name: str = "") -> Line:
         """One resize, by a factor between the ends or to the final size."""

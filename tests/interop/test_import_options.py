@@ -171,7 +171,8 @@ def _expected(options: dict[str, Any]) -> dict[str, float]:
             found[f"{name}{number}"] = blurred * (1 - sinc) * weight / sum(kernels)
         found[f"sinc{number}"] = blurred * sinc
         up, down, _ = (weight / sum(options[f"resize_prob{number}"]) for weight in options[f"resize_prob{number}"])
-        found[f"RandomScale{number}"] = up + down
+        found[f"RandomScale{number}"] = 0.0 if number else up + down
+        found["ResizeToTarget2"] = 1.0  # to the final size, or that times a factor
         gauss, grey = options[f"gaussian_noise_prob{number}"], options[f"gray_noise_prob{number}"]
         for name, key, share in (("GaussNoise", "noise", gauss), ("PoissonNoise", "poisson_scale", 1 - gauss)):
             acting = share if options[f"{key}_range{number}"][1] else 0.0
