@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes import display
 from augrecipes.recipe import kinds
-from augrecipes.recipe.methods import RecipeMethods
+from augrecipes.recipe.model import RecipeMethods
 
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline

@@ -26,7 +26,7 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
 from augrecipes.ops.records import own_names
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import get_class
-from augrecipes.recipe import batch_steps, grammar
+from augrecipes.recipe import grammar, sections
 from augrecipes.recipe.model import TOP
 
 FILE = Path(catalog.__file__).parent.parent / "schema" / catalog.FILE
@@ -280,7 +280,7 @@ def document() -> Schema:
             "scheduled": grammar.SCHEDULED,
             "ramp": grammar.RAMP,
             "by_epoch": grammar.BY_EPOCH,
-            "batchStep": batch_steps.schema(),
+            "batchStep": sections.schema(),
             "image": grammar.IMAGE,
             "sceneTarget": grammar.TARGET,
             "output": grammar.OUTPUT,

@@ -21,7 +21,6 @@ from augrecipes.recipe.model import UINT8_HWC, Normalize, Output
 
 _GROUPS = {A.OneOf: groups.ONE_OF, A.SomeOf: groups.SOME_OF, A.RandomOrder: groups.RANDOM_ORDER}
 _SEQUENCES = (A.Sequential.__call__, A.Compose.__call__)
-_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)  # look at their p once more where OneOf has picked them by it
 
 
 def flat(transforms: Sequence[Any]) -> list[Any]:
@@ -62,13 +61,13 @@ def step_of(transform: Any, site: str) -> Step:
     inside = tuple(map(step_of, transform.transforms, sites_of(transform.transforms, f"{site}/")))
     if name == groups.ONE_OF:
         inside = tuple(_once(step) for step in inside)
-    args = {"n": min(transform.n, len(inside))} if name in _GATED else {}
+    args = {"n": min(transform.n, len(inside))} if name in groups.GATED else {}
     return Step(name, Arguments(args), float(transform.p), steps=inside, site=site)
 
 
 def _once(step: Step) -> Step:
     """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
-    gated = step.name in _GATED and step.p != 1
+    gated = step.name in groups.GATED and step.p != 1
     return Step(groups.SEQUENTIAL, p=step.p, steps=(step,), site=f"{step.site}/once") if gated else step
 
 

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.bench.fidelity import Fidelity, Likeness, bicubic_likeness, fidelities
 from augrecipes.bench.sides import Setting, Side, spread_out, work_of
 from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
-from augrecipes.compiler.run.clock import route_steps
+from augrecipes.compiler.run.clock import SINK, route_steps
 from augrecipes.compiler.run.deep_images import fill_nodata, to_unit
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.ops.frozen import Arguments
@@ -70,6 +71,7 @@ class Effects:
         means: of each channel of what comes out, in the output's units, by target.
         deviations: the same.
         left_out: samples that cannot be read or that a step fails on.
+        fidelity: of pairs, how near each target comes to the finest by bicubic interpolation.
     """
 
     samples: int
@@ -78,6 +80,7 @@ class Effects:
     means: dict[str, tuple[float, ...]]
     deviations: dict[str, tuple[float, ...]]
     left_out: int = 0
+    fidelity: tuple[Fidelity, ...] = ()
 
     def last(self, target: str) -> Effect:
         """What is there after the last step."""
@@ -114,6 +117,7 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
             watcher.watch(reader.sample(number), done // max(len(reader), 1))
         except DataError as error:
             errors.append(error)
+            watcher.likeness.append({})
         if progress:
             progress(done + 1, len(numbers))
     if errors and len(errors) == len(numbers):
@@ -149,10 +153,11 @@ class _Watcher:
         self._filled = np.zeros(256, np.int64)  # pixels of the last images, by the step that filled them
         self._now: list[tuple[tuple[str, str], NDArray[Any]]] = []
         self._masks: dict[str, NDArray[np.uint8]] = {}  # of the sample, by outermost step
+        self._last, self.likeness = list[NDArray[Any]](), list[Likeness]()  # of this sample, and of all
 
     def watch(self, sample: Sample, epoch: int) -> None:
         """One sample. Raises DataError, and then nothing of it counts."""
-        self._masks, inputs = {}, self._recipe.inputs
+        self._masks, self._last, inputs = {}, [], self._recipe.inputs
         full_range = inputs.full_range if inputs.dtype else (0.0, 1.0)
         if self._borders is not None:
             height, width = sample.images["image"].shape[:2]
@@ -172,9 +177,13 @@ class _Watcher:
             layout = self._recipe.outputs.get(name, self._recipe.output).layout
             image = np.moveaxis(done[name], 0, -1) if layout == "chw" else done[name]
             self._out[name] = self._out.get(name, 0) + _sums(image)
+        if self._recipe.facts.scales:
+            last = dict(zip(self.pipeline.outputs, self._last, strict=True))
+            self.likeness.append(bicubic_likeness(last, self._recipe.scales, full_range))
 
-    def _see(self, label: str, done: dict[str, Any]) -> None:
-        names = [name for name in self._recipe.scales or ("image",) if name in done]
+    def _see(self, label: str, done: Any) -> None:
+        self._last += [done] * (label == SINK)
+        names = [name for name in self._recipe.scales or ("image",) if label != SINK and name in done]
         self._now += [((name, label), np.array(with_channels(done[name]))) for name in names]
 
     def _mark(self, label: str, done: dict[str, Any]) -> None:
@@ -195,7 +204,7 @@ class _Watcher:
         )  # fmt: skip
         applied = {step.site: self._acted[step.site] / samples for step in self._all}
         means, deviations = ({name: pair[k] for name, pair in out.items()} for k in (0, 1))
-        return Effects(samples, applied, steps, means, deviations, left_out)
+        return Effects(samples, applied, steps, means, deviations, left_out, fidelities(self.likeness))
 
 
 def _sums(image: NDArray[Any], borders: NDArray[np.uint8] | None = None) -> NDArray[Any]:
@@ -219,15 +228,15 @@ def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Cal
         recipe: with these steps.
         steps: that are run.
         setting: section, seed.
-        see: called with the label of each outermost step, and the arrays that it leaves, by target.
+        see: called with the label of each outermost step and its arrays by target; of pairs with `SINK` and each image.
     """
     plans, tops = dict.fromkeys(ARRIVALS, Plan(steps)), {step.site for step in steps}
     pipeline = pipeline_of(Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored))
 
     def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         done = step(*args, **kwargs)
-        if label in tops:
-            see(label, kwargs["scene"].arrays if "scene" in kwargs else done)
+        if label in tops or (label == SINK and recipe.facts.scales):
+            see(label, kwargs["scene"].arrays if "scene" in kwargs else args[0] if label == SINK else done)
         return done
 
     route_steps(pipeline, call)

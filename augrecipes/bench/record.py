@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.bench.effects import Ablated, Effects
+from augrecipes.bench.fidelity import FidelityVerdict
 from augrecipes.bench.stages import Stage
 from augrecipes.bench.sweep import Sweep
 from augrecipes.bench.timing import CONFIDENCE, Gaps, Ratio
@@ -181,6 +182,7 @@ class Bench(Displayed):
         sweep: who reads, and how long epochs take then; None: not asked for.
         training: how much of a training step is waiting, side by side; empty: not asked for.
         busy: that the machine was busy with other things, so that samples waited for a core; else empty.
+        fidelity_verdicts: every two recipes of pairs compared by how near low resolution comes to high.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -199,6 +201,7 @@ class Bench(Displayed):
     sweep: Sweep | None = None
     training: tuple[Training, ...] = ()
     busy: str = ""
+    fidelity_verdicts: tuple[FidelityVerdict, ...] = ()
 
     def __repr__(self) -> str:
         sides = ", ".join(f"{side.name} {side.ms:.3g} ms" for side in self.sides)

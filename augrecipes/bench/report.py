@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from augrecipes.bench.fidelity import mean_text
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
 from augrecipes.bench.sides import STOCK, Setting, compiled
@@ -314,6 +315,6 @@ _ENVIRONMENT.filters |= {
     "plain": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
     "spread": lambda mad, value: f"± {figure(mad, mad)}",
     "figures": lambda one: "{middle:.2f} ({low:.2f}–{high:.2f})".format(**one) if one else "",
-    "differs": lambda one: bool(one["low"] > 1 + MARGIN or one["high"] < 1 / (1 + MARGIN)),
+    "mean": mean_text, "differs": lambda one: bool(one["low"] > 1 + MARGIN or one["high"] < 1 / (1 + MARGIN)),
     "places": lambda value: f"{value:.3f}".rstrip("0").rstrip("."),
 }  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.bench.effects import ablate, effects
+from augrecipes.bench.fidelity import fidelity_verdicts
 from augrecipes.bench.record import Bench, Machine, RecipeRecord, SideRecord, Verdict, machine, peak_mib
 from augrecipes.bench.sides import Setting, albumentations_only, compiled, sides_of, stock_side, with_pipeline, work_of
 from augrecipes.bench.stages import staged, worker_transfer
@@ -112,6 +113,7 @@ def bench(
         run.feed(step)
     sides = tuple(map(run.side, range(len(run.sides))))
     busy = _busy(sides, about)
+    records = tuple(run.recipe(name, recipe) for name, recipe in loaded.items())
     return Bench(
         machine=about,
         kind=run.kind,
@@ -121,12 +123,13 @@ def bench(
         samples=run.samples,
         batch_size=run.batch_size,
         rounds=run.times.shape[2],
-        recipes=tuple(run.recipe(name, recipe) for name, recipe in loaded.items()),
+        recipes=records,
         sides=sides,
         verdicts=tuple(run.verdicts(busy=bool(busy))),
         sweep=run.sweep,
         training=run.training,
         busy=busy,
+        fidelity_verdicts=tuple(fidelity_verdicts({one.name: one.effects.fidelity for one in records if one.effects})),
     )
 
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from augrecipes.bench.effects import Ablated, Effects
+from augrecipes.bench.fidelity import mean_text
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, SideRecord
 from augrecipes.bench.sweep import Point, Sweep
-from augrecipes.bench.timing import Gaps, Ratio
+from augrecipes.bench.timing import CONFIDENCE, Gaps, Ratio
 from augrecipes.bench.training import Training
 from augrecipes.bench.verdicts import figure, how_sure, off, percent, rate, readers, varied
 from augrecipes.errors import counted
 from augrecipes.recipe.words import short_label
-from augrecipes.report import Note, Report, TextTable
+from augrecipes.report import Note, Report, TextTable, to_plain
 
 _LONGEST = 28  # characters of a stage's label next to its figures and a bar, in 80 columns
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": ""}
@@ -42,6 +43,7 @@ def report_of(bench: Bench) -> Report:
     tables += [speed(bench), *(stages(side) for side in bench.sides if side.stages)]
     tables += [] if bench.sweep is None else _sweep(bench.sweep, bench)
     tables += training(bench.training)
+    tables += _fidelity(bench)
     for recipe in bench.recipes:
         if recipe.effects is not None:
             tables.append(_effects(recipe.name, recipe.effects))
@@ -195,6 +197,19 @@ def _about(trainings: Sequence[Training]) -> tuple[str, str]:
         f"step: {'; '.join(dict.fromkeys(case.step for case in trainings))}",
         f"{steps} steps each, in turns, in batches of {first.batch_size}; {where}",
     )
+
+
+def _fidelity(bench: Bench) -> list[TextTable]:
+    """How near low resolution comes to high: a table where recipes are of pairs."""
+    measured = [(one.name, fidelity) for one in bench.recipes if one.effects for fidelity in one.effects.fidelity]
+    rows = []
+    for name, one in measured:
+        psnr, ssim = mean_text(to_plain(one.psnr), 2, one.identical), mean_text(to_plain(one.ssim), 4)
+        rows.append([f"{name} · {one.target}", psnr, ssim, f"{one.identical}"])
+    method = f"luma, without the scale in px at each edge; {100 * CONFIDENCE:.0f} % intervals of the means"
+    notes = [*(Note(verdict.text) for verdict in bench.fidelity_verdicts), *_faint(method)]
+    headings, titles = ["", "PSNR dB", "SSIM", "identical"], {f"Bicubic against {one.reference}" for _, one in measured}
+    return [TextTable(title, headings, rows, right=range(1, 4), notes=notes) for title in [*titles][:1]]
 
 
 def _effects(name: str, effects: Effects) -> TextTable:

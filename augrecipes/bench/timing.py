@@ -177,15 +177,15 @@ def ratio(times: Times, baseline: Times) -> Ratio:
     away = logs - middles
     usual = _STALL * _NORMAL * np.median(np.abs(away), axis=0)
     clipped = np.clip(away, -usual, usual) @ (share / share.sum())
-    error = float(np.exp(_quantile(rounds) * _OF_MEDIAN * np.sqrt((clipped**2).sum() / max(rounds - 1, 1) / rounds)))
+    error = float(np.exp(student(rounds) * _OF_MEDIAN * np.sqrt((clipped**2).sum() / max(rounds - 1, 1) / rounds)))
     by_round = times.sum(1) / np.maximum(baseline.sum(1), _TICK)
     return Ratio(middle, middle / error, middle * error, tuple(by_round.tolist()))
 
 
-def _quantile(rounds: int) -> float:
+def student(rounds: int) -> float:
     """Student's, two-sided, for `CONFIDENCE`, by its expansion around the normal one.
 
-    >>> round(_quantile(15), 2), round(_quantile(10**6), 2)
+    >>> round(student(15), 2), round(student(10**6), 2)
     (2.97, 2.58)
     """
     free = max(rounds - 1, 1)

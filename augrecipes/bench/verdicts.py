@@ -33,18 +33,18 @@ def verdict(first: str, second: str, ratio: Ratio, work: Ratio | None = None) ->
     >>> verdict("A", "B", Ratio(1.02, 0.97, 1.08, rounds))
     'A and B: no statistically significant difference (A 0.93 to 1.03 times as fast)'
     """
-    a_faster = f"{_interval(1 / ratio.high, 1 / ratio.low)} times as fast"
+    a_faster = f"{interval(1 / ratio.high, 1 / ratio.low)} times as fast"
     if not differs(ratio, work):
         return f"{first} and {second}: no statistically significant difference ({first} {a_faster})"
     if ratio.low > 1:
-        return f"{second} is {_interval(ratio.low, ratio.high)} times as fast as {first}"
+        return f"{second} is {interval(ratio.low, ratio.high)} times as fast as {first}"
     return f"{first} is {a_faster} as {second}"
 
 
-def _interval(low: float, high: float) -> str:
+def interval(low: float, high: float) -> str:
     """Two ends, or one figure where they are written alike.
 
-    >>> _interval(0.93, 1.031), _interval(0.971, 0.974)
+    >>> interval(0.93, 1.031), interval(0.971, 0.974)
     ('0.93 to 1.03', '0.97')
     """
     return " to ".join(dict.fromkeys((f"{low:.2f}", f"{high:.2f}")))

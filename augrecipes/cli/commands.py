@@ -89,6 +89,7 @@ COMMANDS = (
         option("--stages", None, "One sample, after every step, instead of many samples."),
         number("--rows", "N", "Images, scenes or bags.", 4, 1, 64),
         number("--columns", "N", "Samples of each image (6), or tiles of each bag (12).", None, 1, 32),
+        number("--pairs", "N", "So many pairs, and the steps that degraded each.", None, 1, 64),
         number("--batch", "N", "One batch of so many samples, before and after `batch:`.", None, 1, 64),
         option("--channels", "A,B,C", "The channels to show as red, green and blue, or one as grey: nir,r,g.", ""),
         MODE, OPTIMIZE, SEED, number("--epoch", "N", "Epoch of the first sample.", 0, 0), MASKS, *CHANGES,

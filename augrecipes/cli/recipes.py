@@ -27,27 +27,12 @@ def list_gallery(args: Namespace) -> None:
       augrecipes list
       augrecipes list --json
     """
+    from augrecipes.recipe import gallery
     from augrecipes.report import Report, TextTable
 
-    rows = _rows()
+    rows = gallery.entries()
     cells = [(row["name"], row["kind"], row["about"]) for row in rows]
     answer(args, rows, lambda: show(Report(tables=[TextTable("", (), cells, strong=(0,))])))
-
-
-def _rows() -> list[dict[str, str]]:
-    from augrecipes.recipe import gallery, parse
-    from augrecipes.recipe.nodes import plain
-    from augrecipes.recipe.problems import Problems
-
-    rows = []
-    for name in gallery.gallery_names():
-        path = gallery.path(name)
-        # The head of the file only: checking every step would take longer than listing them.
-        node, _ = parse.read_nodes(path.read_bytes(), str(path), Problems())
-        keys: Any = plain(node)
-        kind, about = str(keys.get("kind", "image")), str(keys.get("about", ""))
-        rows.append({"name": name, "kind": kind, "about": about, "file": str(path)})
-    return rows
 
 
 def step(args: Namespace) -> None:

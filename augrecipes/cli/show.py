@@ -22,6 +22,7 @@ def preview(args: Namespace) -> None:
       augrecipes preview stained-tissue tiles/ -o grid.png
       augrecipes preview my.yaml photo.jpg -o steps.png --stages
       augrecipes preview sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 -o pairs.png
+      augrecipes preview real-esrgan-x4 hr=DIV2K/HR -o degraded.png --pairs 8
       augrecipes preview stained-tissue-bag slides/ -o bags.png
       augrecipes preview my.yaml photos/ -o batch.png --batch 8
 
@@ -33,7 +34,8 @@ def preview(args: Namespace) -> None:
     recipe = loaded(args)
     with progress("rendering") as advance:
         channels = [int(name) if name.isdecimal() else name for name in args.channels.split(",") if name]
-        how = selected(args, "rows", "columns", "seed", "epoch", "stages", "batch", "mode", "optimize", "masks")
+        names = "rows columns seed epoch stages batch pairs mode optimize masks"
+        how = selected(args, *names.split())
         written = render(recipe, data, args.out, **how, channels=channels, progress=advance)
     report = {"recipe": recipe.name, "digest": recipe.digest, **selected(args, "mode", "seed"), "picture": written}
     answer(args, report, lambda: say_line(written))

@@ -225,7 +225,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
-        epoch: int | None = None,
+        epoch: int | None = None, pairs: int | None = None,
     ) -> Sheet:  # fmt: skip
         """Some samples as an image, which a notebook shows and `.save("sheet.png")` writes.
 
@@ -238,11 +238,11 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
             draws: of each, in successive epochs; of bags the tiles that are shown.
             stages: one draw instead, after each step.
             epoch: of the first draw; None: the set epoch.
+            pairs: so many degraded tiles of pairs instead, with the steps that degraded them.
 
-        Raises:
-            DataError: none of them can be read.
+        Raises DataError where none of them can be read, or where they are no pairs.
         """
-        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch)
+        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
         return sheet
 
     def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:

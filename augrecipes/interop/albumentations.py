@@ -229,8 +229,6 @@ _DEFAULTS: dict[str, tuple[str, Any]] = {
     groups.SEQUENTIAL: ("p", 0.5),
     groups.RANDOM_ORDER: ("n", 1),
 }
-# Groups that look at their own p once more where OneOf has picked them by it.
-_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
 
 def _group(call: Call) -> Item:
@@ -248,7 +246,7 @@ def _group(call: Call) -> Item:
     if key and key not in line.args:
         line.args[key] = usual
         line.comments.append(f"the {key} of albumentations, where none is written")
-    if call.name in _GATED and line.args.get("replace") is False:
+    if call.name in groups.GATED and line.args.get("replace") is False:
         del line.args["replace"]  # as recipes have it
     count, n = sum(isinstance(item, Line) for item in inside), line.args.get("n")
     if isinstance(n, int) and n > count > 0 and not line.args.get("replace"):
@@ -262,7 +260,7 @@ def _group(call: Call) -> Item:
 def _gated(child: Line) -> Line:
     """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
     p = child.args.get("p", 1.0)
-    if child.name not in _GATED or p == 1:
+    if child.name not in groups.GATED or p == 1:
         return child
     child.comments.append("once picked, it acts with its p")
     return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])

@@ -10,7 +10,7 @@ from typing import Any
 from augrecipes.interop import outputs
 from augrecipes.interop.albumentations import is_old, lines, named
 from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, takes_of, walk
-from augrecipes.lint.walk import along
+from augrecipes.lint.record import along
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS

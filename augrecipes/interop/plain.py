@@ -1,7 +1,4 @@
-"""A recipe as albumentations alone would carry it out: its own groups and defaults, Normalize and ToTensorV2.
-
-`to_albumentations` builds it, `python_of` and `saved` write it down; all take the steps from `equivalent`.
-"""
+"""A recipe as albumentations alone would carry it out: its own groups and defaults, Normalize and ToTensorV2."""
 
 from __future__ import annotations
 
@@ -9,17 +6,72 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.guard import installed_version
+from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import RecipeError, harmless
-from augrecipes.interop.last_step import ToOutput
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import NORMALIZE, TO_FLOAT, TO_TENSOR
-from augrecipes.recipe.model import Inputs, Mode, Output, Recipe, Step
-from augrecipes.recipe.views import refuse_views
+from augrecipes.recipe.model import Inputs, Mode, Normalize, Output, Recipe, Step
+from augrecipes.recipe.sections import refuse_views
 from augrecipes.recipe.write import body_of, flow
+
+
+class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
+    """Scales an image and turns its colours, as `output:` of a recipe does; stands last in a pipeline.
+
+    Args:
+        dtype: `float32`, `float16`, `uint8` or `uint16`.
+        color: `rgb`, `bgr`, `y`, `gray` or `ycbcr`.
+        mean: of values in 0..1, one number or one a channel; None: scaled to `value_range` instead.
+        std: the same.
+        value_range: what 0 and full scale become without `mean` and `std`.
+        p: probability.
+
+    Image: H×W×C, uint8 (0..255) or float32 (0..1), RGB or grey; H×W×C of `dtype` comes out. Draws: none.
+
+    >>> ToOutput(color="bgr", dtype="uint8")(image=np.full((1, 1, 3), (1, 2, 3), np.uint8))["image"].tolist()
+    [[[3, 2, 1]]]
+    """
+
+    def __init__(
+        self,
+        dtype: str = "float32",
+        color: str = "rgb",
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        value_range: Sequence[float] = (0.0, 1.0),
+        p: float = 1.0,
+    ) -> None:
+        super().__init__(p=p)
+        self.dtype, self.color, self.mean, self.std, self.value_range = dtype, color, mean, std, value_range
+        normalize = None if mean is None or std is None else Normalize(tuple(mean), tuple(std))
+        low, high = value_range
+        self._output = Output(dtype, "hwc", normalize, (float(low), float(high)), color)
+
+    @staticmethod
+    def arguments_of(output: Output) -> dict[str, Any]:
+        """The arguments that do what an output says, its layout apart.
+
+        >>> ToOutput.arguments_of(Output(dtype="float16"))
+        {'dtype': 'float16', 'color': 'rgb'}
+        """
+        arguments: dict[str, Any] = {"dtype": output.dtype, "color": output.color}
+        if output.normalize is not None:
+            arguments |= {"mean": output.normalize.mean, "std": output.normalize.std}
+        elif output.range != Output().range:
+            arguments["value_range"] = output.range
+        return arguments
+
+    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
+        """The image as the output has it."""
+        sink = Sink(self._output)
+        return sink(img if img.ndim > 2 else img[..., None])
+
 
 _SEEDS = """\
 # Copies of one Compose draw alike, in each DataLoader worker and in each epoch whose workers start anew: give each
@@ -31,8 +83,6 @@ _DEVICE = """\
 # augrecipes' recipe.device_stage(), a module for the device."""
 _VIEWS = "# The recipe's views at test time (`tta:`) are none of albumentations': augrecipes.tta makes and merges them."
 _BATCH = "# The recipe's `batch:` is not among this: it mixes batches, in ar.loader or by ar.collate."
-# Groups of albumentations that look at their own p once more where OneOf has picked them by it.
-_GATED = (groups.SOME_OF, groups.RANDOM_ORDER)
 
 
 def equivalent(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -50,7 +100,7 @@ def _equivalent(step: Step) -> Step:
         return step
     inside = equivalent(step.steps)
     args: dict[str, Any] = {}
-    if step.name in _GATED:
+    if step.name in groups.GATED:
         args = {"n": int(step.args.get("n", len(inside) if step.name == groups.RANDOM_ORDER else 1))}
         if step.args.get("replace"):
             args["replace"] = True
@@ -62,11 +112,11 @@ def _equivalent(step: Step) -> Step:
 
 def _picked(child: Step) -> Step:
     """A step of OneOf, whose p is its weight and nothing else."""
-    if child.name in _GATED and child.p != 1:
+    if child.name in groups.GATED and child.p != 1:
         inner = replace(child, p=1.0)
         return replace(child, name=groups.SEQUENTIAL, args=Arguments(), steps=(inner,))
     only = child.steps[0] if child.name == groups.SEQUENTIAL and len(child.steps) == 1 else None
-    return only if only is not None and only.name in _GATED and only.p == child.p else child
+    return only if only is not None and only.name in groups.GATED and only.p == child.p else child
 
 
 def transform(step: Step) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from augrecipes.errors import Diagnostic, Fix
-from augrecipes.lint import evaluation, geometry, meaning, pairs, targets
+from augrecipes.lint import evaluation, geometry, grids, meaning
 from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
@@ -19,7 +19,7 @@ from augrecipes.recipe.problems import noted
 # What a schedule may mean in one epoch: that a step does nothing, or has the weight that it has.
 _MEANT = frozenset({"L103", "L502"})
 
-__all__ = ["Finding", "Lint", "evaluation", "geometry", "lint", "lints", "meaning", "pairs", "targets"]
+__all__ = ["Finding", "Lint", "evaluation", "geometry", "grids", "lint", "lints", "meaning"]
 
 
 def lints() -> dict[str, Lint]:

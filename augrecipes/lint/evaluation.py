@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import REMOVE, Finding, Findings, rule
-from augrecipes.lint.walk import along, arriving
+from augrecipes.lint.record import REMOVE, Finding, Findings, along, arriving, rule
 from augrecipes.ops import groups
 from augrecipes.ops.ranges import is_neutral, makes_draws
 from augrecipes.ops.record import IMAGE_ONLY

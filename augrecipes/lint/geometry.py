@@ -7,8 +7,18 @@ from dataclasses import replace
 from math import cos, radians, sin
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import REMOVE, Finding, Findings, rule
-from augrecipes.lint.walk import acting, after, along, arriving, on_one_grid, sections
+from augrecipes.lint.record import (
+    REMOVE,
+    Finding,
+    Findings,
+    acting,
+    after,
+    along,
+    arriving,
+    on_one_grid,
+    rule,
+    sections,
+)
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import REMOVE, Finding, Findings, rule
-from augrecipes.lint.walk import acting, along, on_one_grid, sections
+from augrecipes.lint.record import REMOVE, Finding, Findings, acting, along, on_one_grid, rule, sections
 from augrecipes.ops import groups
 from augrecipes.ops.constants import TABLES, to_name
 from augrecipes.ops.ranges import is_neutral, makes_draws

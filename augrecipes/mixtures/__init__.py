@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.mixtures import families
-from augrecipes.mixtures.record import Mixture
+from augrecipes.mixtures.families import MIXTURES, Mixture
 
 if TYPE_CHECKING:
     from augrecipes.ops.step import Step
@@ -24,8 +21,7 @@ def mixtures() -> dict[str, Mixture]:
     >>> [*mixtures()]
     ['CopyPaste', 'CutBlur', 'CutMix', 'MixUp', 'Mosaic', 'Stitch']
     """
-    modules = (import_module(f"{families.__name__}.{found.name}") for found in iter_modules(families.__path__))
-    return dict(sorted(pair for module in modules for pair in module.MIXTURES.items()))
+    return dict(sorted(MIXTURES.items()))
 
 
 def effective(step: Step) -> dict[str, Any]:

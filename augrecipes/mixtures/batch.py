@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
 
 Array = npt.NDArray[Any]
-_IN_CACHE = 51_200  # values of a row
 Extent = tuple[int, int]  # first and behind the last, in cells
 Piece = tuple[Mapping[str, Any], Extent, Extent, tuple[int, int]]  # a sample, its rows, its columns, how far it moves
 
@@ -97,9 +96,8 @@ class BatchArrays:
         """Make each image share · itself + (1 - share) · its partner; of labels the same."""
         for name in self.names:
             flat = self.values[name].reshape(len(self), -1)
-            for start in range(0, flat.shape[1], _IN_CACHE):  # where a row is still when the next one wants it
-                for row, other in by_cycles(order, flat[:, start : start + _IN_CACHE]):
-                    blend(row, other, share)
+            for row, other in with_partners(order, flat):
+                blend(row, other, share)
             if not np.may_share_memory(flat, self.values[name]):  # channels lie last in memory, say, and not by shape
                 self.values[name][...] = flat.reshape(self.values[name].shape)
         self._label(order, share)
@@ -108,7 +106,7 @@ class BatchArrays:
         """Give each sample what its partner has in some cells; labels are mixed by the areas."""
         for name, whole in self.planes(self.values).items():
             across, down = self.window(name, rows, columns)
-            for row, other in by_cycles(order, whole[:, across, down]):
+            for row, other in with_partners(order, whole[:, across, down]):
                 row[...] = other
         if self.ragged:
             region, before = self._region(rows, columns), [self._annotations(k) for k in range(len(self))]
@@ -226,26 +224,17 @@ def _sources(size: int, start: int, stop: int, factor: float, shift: float) -> A
     return np.where((old > start) & (old < stop), np.clip(old - 0.5, start, stop - 1), 0 if start else size - 1)
 
 
-def by_cycles(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]]:
-    """Each row with its partner as that was before any row was written: one row is copied for each cycle of the order.
-
-    A row that is its own partner is left out.
+def with_partners(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]]:
+    """Each row with its partner as that was before any row was written; a row that is its own partner is left out.
 
     >>> rows = np.arange(4)[:, None] * 10
-    >>> for row, partner in by_cycles([1, 2, 0, 3], rows):
+    >>> for row, partner in with_partners([1, 2, 0, 3], rows):
     ...     row += partner
     >>> rows.ravel().tolist()
     [10, 30, 20, 30]
     """
-    done = [False] * len(rows)
-    for start in range(len(rows)):
-        if done[start] or order[start] == start:
-            continue
-        first, k = rows[start].copy(), start
-        while not done[k]:
-            done[k] = True
-            yield rows[k], first if order[k] == start else rows[order[k]]
-            k = order[k]
+    before = rows.copy()
+    return ((rows[k], before[partner]) for k, partner in enumerate(order) if partner != k)
 
 
 def blend(row: Array, other: Array, share: float) -> None:

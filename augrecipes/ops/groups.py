@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # The groups of steps: albumentations' names, with defaults of our own.
 ONE_OF, SOME_OF, SEQUENTIAL, RANDOM_ORDER = GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
+# Those that look at their own p once more where OneOf of albumentations has picked them by it.
+GATED = (SOME_OF, RANDOM_ORDER)
 
 # Steps of pair recipes that no transform stands behind: the compiler carries them out on several targets at once.
 DEGRADE = "Degrade"

@@ -35,6 +35,7 @@ def preview(
     epoch: int = 0,
     stages: bool = False,
     batch: int | None = None,
+    pairs: int | None = None,
     mode: Mode = "train",
     optimize: Optimize | None = None,
     masks: StrPath | None = None,
@@ -57,6 +58,7 @@ def preview(
         epoch: of the first draw.
         stages: show one draw after every step instead.
         batch: show so many samples as one batch instead, as they are and mixed by the recipe's `batch:`.
+        pairs: show so many pairs instead, low resolution enlarged beside high, and the steps that degraded it.
         mode: `train` or `eval`.
         optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
         masks: folder of masks that match the images' names.
@@ -83,8 +85,8 @@ def preview(
     """
     out = checked_path(out)
     sheet = sample_grid(
-        recipe, data, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, batch=batch, mode=mode,
-        optimize=optimize, masks=masks, channels=channels, progress=progress,
+        recipe, data, rows=rows, columns=columns, seed=seed, epoch=epoch, stages=stages, batch=batch, pairs=pairs,
+        mode=mode, optimize=optimize, masks=masks, channels=channels, progress=progress,
     )  # fmt: skip
     return save_sheet(sheet, out)
 
@@ -98,6 +100,7 @@ def sample_grid(
     epoch: int = 0,
     stages: bool = False,
     batch: int | None = None,
+    pairs: int | None = None,
     masks: StrPath | None = None,
     channels: Sequence[str | int] = (),
     progress: Progress | None = None,
@@ -112,14 +115,22 @@ def sample_grid(
     if channels:
         recipe = replace(recipe, inputs=showing(recipe.inputs, channels))
     usual = 12 if recipe.facts.tiles else 1 if recipe.facts.views else 6
-    request = SheetRequest(data, rows, columns or usual, epoch, stages, compiled, masks, progress)
+    if batch is not None and pairs is not None:
+        raise DataError("a sheet shows `pairs` or a `batch`: leave one of them out")
+    request = SheetRequest(data, rows, columns or usual, epoch, stages, compiled, masks, progress, pairs)
     if batch is not None:
         return batch_sheet(recipe, replace(request, rows=batch, columns=1)).pixels
     return sheet_of(recipe, request).pixels
 
 
 def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe, before it is drawn; DataError where nothing can be shown."""
+    """The sheet of a recipe, before it is drawn; DataError where nothing can be shown, or not so."""
+    if request.pairs is not None and not recipe.facts.scales:
+        raise DataError(
+            f"`pairs` are of recipes of kind pair, and {recipe.name} is of kind {recipe.kind}: leave it out"
+        )
+    if request.pairs is not None and (request.pairs < 1 or request.stages):
+        raise DataError(f"a sheet shows one or more `pairs`, got {request.pairs}, and those without `stages`")
     sheet: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, request)
     return sheet
 

@@ -9,6 +9,7 @@ from statistics import median
 from augrecipes.preview.display import RgbImage, at_size, size_in
 
 MAX_WIDTH, MARGIN, HEADER = 2400, 36, 24  # px: of the sheet, around it, and of a line of headers
+NARROW = 620  # px: of a sheet whose text a phone can show
 APART, BESIDE, FOOT, GAP, BETWEEN = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
 _LARGEST, _SMALLEST, _ENOUGH = 256, 56, 150  # px: of a cell; groups go on more lines until cells have enough
 _SOURCE = 160, 640  # px, the least and the most of a source's width
@@ -48,12 +49,14 @@ class CellGroup:
         header: the line above.
         quiet: it says little: a source, or a step that changed nothing; its header is grey.
         tag: a short text on the colour of that number, before the header.
+        notes: wrapped lines below its cells.
     """
 
     cells: Sequence[Cell]
     header: str = ""
     quiet: bool = False
     tag: tuple[str, int] | None = None
+    notes: Sequence[str] = ()
 
     def size(self, box: tuple[int, int]) -> tuple[int, int]:
         """Height and width at which its images are shown in boxes of this height and width."""
@@ -115,8 +118,8 @@ class SheetLayout:
         return 2 * MARGIN + left + self.across * (self.group_width + APART) - APART
 
 
-def layout_of(rows: Sequence[SheetRow], most_across: int | None = None) -> SheetLayout:
-    """The layout with the fewest lines on which cells are large enough, or else as large as may be.
+def layout_of(rows: Sequence[SheetRow], most_across: int | None = None, most: int = MAX_WIDTH) -> SheetLayout:
+    """The layout with the fewest lines on which cells are large enough, or else as large as may be; `most` px wide.
 
     >>> import numpy as np
     >>> pair = CellGroup([Cell(np.zeros((48, 48, 3), np.uint8)), Cell(np.zeros((192, 192, 3), np.uint8))])
@@ -129,7 +132,7 @@ def layout_of(rows: Sequence[SheetRow], most_across: int | None = None) -> Sheet
     for lines in range(-(-groups // (most_across or groups)), groups + 1):
         for room in range(_LARGEST, _SMALLEST - 1, -8):
             layout = _layout_with(rows, -(-groups // lines), lines, room)
-            if layout.width <= MAX_WIDTH:
+            if layout.width <= most:
                 break
         if best is None or room > largest:
             best, largest = layout, room

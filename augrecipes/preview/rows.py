@@ -62,6 +62,7 @@ class SheetRequest:
         compiled: `mode`, `optimize` and `seed`; of a dataset its own.
         masks: a folder of masks.
         progress: called with (rows done, rows in all).
+        pairs: of a recipe of kind pair, so many degraded tiles beside what they were made of, instead.
         at_hand: a pipeline and what it is shown on, where these have been opened already.
     """
 
@@ -73,6 +74,7 @@ class SheetRequest:
     compiled: Mapping[str, Any] = field(default_factory=dict)
     masks: StrPath | None = None
     progress: Progress | None = None
+    pairs: int | None = None
     at_hand: tuple[Any, RecipeSource | DatasetView] | None = None
 
     def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | DatasetView]:

@@ -26,6 +26,8 @@ from augrecipes.preview.cells import (
     GAP,
     HEADER,
     MARGIN,
+    MAX_WIDTH,
+    NARROW,
     CellGroup,
     SheetLayout,
     SheetRow,
@@ -48,6 +50,7 @@ class Sheet(Displayed):
         footers: what is left out.
         legend: colours, and what they stand for.
         across: groups on a line, at most; None: as many as there is room for.
+        narrow: for phones: less wide, with larger text.
 
     >>> import augrecipes as ar
     >>> sheet = ar.load("folder-128").show(stages=True)
@@ -63,13 +66,14 @@ class Sheet(Displayed):
     footers: Sequence[str] = ()
     legend: Sequence[tuple[Colour, str]] = ()
     across: int | None = None
+    narrow: bool = False
 
     @cached_property
     def pixels(self) -> NDArray[np.uint8]:
         """The sheet as one image, uint8 H×W×3 RGB."""
-        layout, parts, above = layout_of(self.rows, self.across), [], None
-        room = layout.width - 2 * MARGIN
-        lines = [_line(part, room) for whole in self.lines for part in _wrapped(whole, room, _SMALL_PX)]
+        layout, parts, above = layout_of(self.rows, self.across, NARROW if self.narrow else MAX_WIDTH), [], None
+        room, text = layout.width - 2 * MARGIN, _SMALL_PX + 3 * self.narrow
+        lines = [_line(part, room, text) for whole in self.lines for part in _wrapped(whole, room, text)]
         title = [_line(self.title, room, _TITLE_PX, INK, bold=True)] if self.title else []
         if head := [*title, *lines, *_legend(self.legend, room)]:
             parts.append(_joined(head, 0, 3))
@@ -77,10 +81,10 @@ class Sheet(Displayed):
             headers = [(group.header, group.quiet) for group in row.everything]
             # Columns that go on need no second header.
             same = headers == above and len(row.groups) <= layout.across
-            parts.append(_row(row, layout, headed=not same and any(text for text, _ in headers)))
+            parts.append(_row(row, layout, text, headed=not same and any(words for words, _ in headers)))
             above = headers
         if self.footers:
-            parts.append(_joined([_line(line, room) for line in self.footers], 0, 3))
+            parts.append(_joined([_line(line, room, text) for line in self.footers], 0, 3))
         body = _joined(parts, 0, BETWEEN)
         page = _blank(body.shape[0] + 2 * MARGIN, layout.width)
         page[MARGIN:-MARGIN, MARGIN:-MARGIN] = body
@@ -100,26 +104,26 @@ class Sheet(Displayed):
         return f'<Sheet {harmless(self.title)}: {what}; .save("sheet.png") writes it>'
 
 
-def _row(row: SheetRow, layout: SheetLayout, *, headed: bool) -> RgbImage:
+def _row(row: SheetRow, layout: SheetLayout, text: int, *, headed: bool) -> RgbImage:
     """The source with its texts, and to the right of it lines of groups."""
     lines = [row.groups[start : start + layout.across] for start in range(0, len(row.groups), layout.across)]
     wide, cell = layout.source[1], (layout.cell, layout.group_width)
-    groups = [[_group(group, *cell, headed=headed, captioned=True) for group in line] for line in lines]
+    groups = [[_group(group, *cell, text, headed=headed, captioned=True) for group in line] for line in lines]
     body = [_joined(line, 1, APART) for line in groups]
     if not wide:
         return _joined(body, 0, GAP)
     left = [_blank(0, wide)]
     if row.source is not None:
         size = row.source.size(layout.source) if row.source.sizes else (0, 0)
-        left = [_group(row.source, size, wide, headed=headed, captioned=False)]
+        left = [_group(row.source, size, wide, text, headed=headed, captioned=False)]
         left += [_line(row.caption, wide, colour=INK, middle=True)] if row.caption else []
         left += [_line(part, wide, _NOTE_PX) for note in row.notes if note for part in _wrapped(note, wide, _NOTE_PX)]
     return _joined([_joined(left, 0), *([_joined(body, 0, GAP)] if body else [])], 1, APART)
 
 
-def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, captioned: bool) -> RgbImage:
-    """Cells of one size side by side, `headed` by a line of text, each `captioned` where it has words."""
-    size, cells = group.size(box), []
+def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, headed: bool, captioned: bool) -> RgbImage:
+    """Cells of one size side by side, `headed` by a line of `text` px, each `captioned` where it has words."""
+    size, cells, small = group.size(box), [], text - _SMALL_PX + _NOTE_PX
     captioned = captioned and any(cell.caption and cell.image is not None for cell in group.cells)
     for cell in group.cells:
         ground = np.full((*box, 3), EMPTY, np.uint8)
@@ -131,14 +135,15 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, *, headed: bool, 
             shown = cell.at(size)
             y, x = (box[0] - shown.shape[0]) // 2, (box[1] - shown.shape[1]) // 2
             ground[y : y + shown.shape[0], x : x + shown.shape[1]] = shown
-        foot = [_line(cell.caption if cell.image is not None else "", box[1], _NOTE_PX)] if captioned else []
+        foot = [_line(cell.caption if cell.image is not None else "", box[1], small)] if captioned else []
         cells.append(_joined([ground, *foot], 0))
-    body = _joined([_joined(cells, 1, BESIDE), _blank(0, width)] if cells else [_blank(0, width)], 0)
+    notes = [_line(line, width, text, INK) for note in group.notes for line in _wrapped(note, width, text)]
+    body = _joined([*([_joined(cells, 1, BESIDE)] if cells else []), *notes, _blank(0, width)], 0)
     if not headed:
         return body
     tag = [] if group.tag is None else [_tag(*group.tag)]
     room = width - sum(part.shape[1] + 8 for part in tag)
-    header = _line(group.header, room, colour=QUIET if group.quiet else INK)
+    header = _line(group.header, room, text, QUIET if group.quiet else INK, middle=bool(notes))
     return _joined([_joined([*tag, header], 1, 8), body], 0, HEADER - header.shape[0])
 
 
@@ -169,13 +174,12 @@ def _line(
 
 
 def _wrapped(line: str, room: int, size_px: int) -> list[str]:
-    """The line, broken where facts meet (` · `) if it is too wide."""
+    """The line, broken where facts meet (` · `) if it is too wide, and where words meet in a fact that is."""
     lines: list[str] = []
-    for part in line.split(" · "):
-        if lines and width_px(f"{lines[-1]} · {part}", size_px) <= room:
-            lines[-1] += f" · {part}"
-        else:
-            lines.append(part)
+    for fact in line.split(" · "):
+        for k, part in enumerate([fact] if width_px(fact, size_px) <= room else fact.split(" ")):
+            longer = f"{lines[-1]}{' ' if k else ' · '}{part}" if lines else part
+            lines[-1:] = [longer] if width_px(longer, size_px) <= room else [*lines[-1:], part]
     return lines
 
 

@@ -11,7 +11,6 @@ from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.recipe import derive, suggest
-from augrecipes.recipe.batch_steps import build_batch, check_batch
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
 from augrecipes.recipe.grammar import RESERVED, SCENE_KEYS, STACK, NamedView
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_scales, build_tta
@@ -20,10 +19,10 @@ from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Output, Re
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.outputs import build_output
 from augrecipes.recipe.problems import Problems, near, noted
+from augrecipes.recipe.sections import build_batch, build_views, check_batch, check_places
 from augrecipes.recipe.steps import build_steps
 from augrecipes.recipe.targets import build_targets
 from augrecipes.recipe.variants import Resolved
-from augrecipes.recipe.views import build_views, check_places
 
 # Keys that a function of their own reads, which `build` names. Others are plain values.
 _READ_APART = frozenset(

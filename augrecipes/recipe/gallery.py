@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.problems import near
 
 SUFFIX = ".yaml"
+_HEAD = re.compile(r"^(kind|about): *(.*\S)", re.MULTILINE)
 
 
 @cache
@@ -43,6 +45,17 @@ def path(name: str) -> Path:
         hint = near(name, gallery_names()).text
         raise RecipeError(f"no recipe {name!r} in the gallery{hint}; it has {', '.join(gallery_names())}")
     return folder() / f"{name}{SUFFIX}"
+
+
+def entries() -> list[dict[str, str]]:
+    """Name, kind, first line and file of each recipe: of its head only, as checking all steps takes long.
+
+    >>> entries()[0].keys()
+    dict_keys(['name', 'kind', 'about', 'file'])
+    """
+    written = {name: dict(_HEAD.findall(path(name).read_text(encoding="utf-8"))) for name in gallery_names()}
+    usual = {"kind": "image", "about": ""}
+    return [{"name": name, **usual, **said, "file": str(path(name))} for name, said in written.items()]
 
 
 def find(name_or_path: str | os.PathLike[str]) -> Path:

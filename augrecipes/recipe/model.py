@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.display import Displayed
 from augrecipes.ops import schedule
@@ -21,7 +21,9 @@ from augrecipes.recipe import grammar
 from augrecipes.recipe.grammar import UINT8_HWC, Bag, NamedView, Normalize, Output, key
 from augrecipes.recipe.inputs import Boxes, Inputs, Keypoints
 from augrecipes.recipe.kinds import Facts, Kind, facts
-from augrecipes.recipe.methods import RecipeMethods
+
+if TYPE_CHECKING:
+    from augrecipes import api
 
 Mode = Literal["train", "eval"]
 Optimize = grammar.Optimize
@@ -41,6 +43,21 @@ _OUTPUT: Schema = {**grammar.OUTPUT, "additionalProperties": {"$ref": "#/$defs/o
 _VIEWS: Schema = {"type": "object", "minProperties": 1, "additionalProperties": grammar.VIEW}
 _EVAL: Schema = {"anyOf": [{"const": DERIVED}, STEPS]}
 _BATCH = listing({"$ref": "#/$defs/batchStep"})
+
+
+class RecipeMethods:
+    """What users call on a Recipe beside its data: `augrecipes/api.py` has these functions, and binds them here."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        compile = api.compile
+        transform = api.transform
+        map_batches = api.map_batches
+        show = api.show
+        to_yaml = api.to_yaml
+        to_albumentations = api.to_albumentations
+        device_stage = api.device_stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import chance
 from augrecipes.ops.schedule import ends, in_epoch, schedules_in
-from augrecipes.recipe import grammar, limits, schedules, suggest
+from augrecipes.recipe import grammar, limits, step_keys, suggest
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.grammar import STEP_KEYS, P
@@ -24,8 +24,8 @@ from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
-from augrecipes.recipe.step_channels import limited, step_channels
 from augrecipes.recipe.step_files import step_files
+from augrecipes.recipe.step_keys import limited, step_channels
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
@@ -73,7 +73,7 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
     if name in groups.POLICIES:
         return _policy(context, name, body, place, inside)
     before = len(context.problems)
-    scheduled, (*earlier, body) = schedules.bodies(context, name, body)
+    scheduled, (*earlier, body) = step_keys.bodies(context, name, body)
     reserved = _reserved(context, label or name, body)
     takes_steps = name in GROUPS or name == groups.DEGRADE
     children: tuple[Step, ...] = ()
@@ -119,7 +119,7 @@ def check_children(context: Context, step: Step, body: MappingNode, place: Place
     draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
     if draws and not any(any(map(chance, in_epoch(step, epoch).steps)) for epoch in (0, *ends(step.steps))):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
-    for epoch in schedules.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
+    for epoch in step_keys.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
         if len(context.problems) == before:
             check_group(context, in_epoch(step, epoch), body, place)
 
@@ -128,7 +128,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
     """The group that a policy stands for, under an id that begins with its name; it remembers how it was written."""
     before, properties = len(context.problems), _GROUPS[name]["properties"]
     numbers = {key for key, part in properties.items() if key not in RESERVED and grammar.is_ramped(part)}
-    scheduled, bodies = schedules.bodies(context, name, body, numbers)
+    scheduled, bodies = step_keys.bodies(context, name, body, numbers)
     arguments: dict[str, Any] = {}
     for state in bodies:
         if len(context.problems) == before:

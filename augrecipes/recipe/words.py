@@ -12,6 +12,7 @@ from typing import Any
 from augrecipes.errors import harmless
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
+from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import DEGRADE, GROUPS, POLICIES
 from augrecipes.ops.ranges import meaning_of
 from augrecipes.ops.records import op_record
@@ -19,8 +20,8 @@ from augrecipes.ops.registry import effective
 from augrecipes.ops.schedule import is_schedule
 from augrecipes.recipe import grammar
 from augrecipes.recipe.arguments import Schema, bounds, expected
-from augrecipes.recipe.batch_steps import step_schemas
 from augrecipes.recipe.model import Step
+from augrecipes.recipe.sections import step_schemas
 
 _MOST = 5  # facts of one step
 # Settings, and what follows from other parameters.
@@ -35,6 +36,7 @@ _SIGNED = ("beta", "sat_shift", "val_shift", "hue_shift", "hue")
 _CALLED = {
     "alpha": "contrast", "beta": "brightness", "hue_shift": "hue", "sat_shift": "saturation", "val_shift": "value",
     "rotate": "angle", "num_bits": "bits", "ksize": "kernel",
+    "sigma": "σ",
 }  # fmt: skip
 _SYMMETRIES = {
     "e": "unchanged", "r90": "rotated by 90°", "r180": "rotated by 180°", "r270": "rotated by 270°",
@@ -111,21 +113,26 @@ def short_label(label: str, longest: int) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
-def in_words(params: Mapping[str, Any]) -> str:
+def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     """Random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
 
     Steps keep them by name; the names say what the numbers are, whatever the class. Empty where none can be said.
+    `whole`: however many they are, and how it interpolates and compresses.
 
     >>> in_words({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)})
     'brightness × 1.08, hue −0.012'
     >>> in_words({"crop_coords": (30, 12, 254, 236)})
     'window 224×224 at (30, 12)'
     """
-    known = {name: value for name, value in params.items() if name not in _LEFT_OUT and value is not None}
+    left_out = _LEFT_OUT - {"interpolation", "image_type"} if whole else _LEFT_OUT
+    known = {name: value for name, value in params.items() if name not in left_out and value is not None}
     if "rotate" in known or "angle" in known:
         known.pop("matrix", None)  # which follows from it
+    if "side" in known:
+        known.pop("kernel", None)  # the same
     facts = [fact for name, value in known.items() if (fact := _fact(name, value))]
-    return ", ".join(facts)[:300] if len(facts) <= _MOST else ", ".join(facts[:_MOST]) + ", …"
+    shown = facts if whole or len(facts) <= _MOST else [*facts[:_MOST], "…"]
+    return ", ".join(shown)[: None if whole else 300]
 
 
 def _fact(name: str, value: Any) -> str:
@@ -150,14 +157,14 @@ def _fact(name: str, value: Any) -> str:
             return f"{called} {_number(number)}{unit}" if number else ""
         sign = "+" if number > 0 and (name in _SIGNED or "shift" in name) else ""
         return f"{called} {times}{sign}{_number(number) if array.dtype.kind == 'f' or times else int(number)}"
+    if "kernel" in name and array.dtype.kind == "f":
+        return f"{called} {'×'.join(map(str, array.shape))}"
     if array.ndim == 1 and 0 < array.size <= 4:
         return f"{called} {times}{', '.join(map(_number, array))}"
     if array.size == 0:
         return f"no {called}"
     if array.dtype.kind == "b":
         return f"{called} {100 * float(array.mean()):.3g} % of it"
-    if "kernel" in name:
-        return f"{called} {'×'.join(map(str, array.shape))}"
     return f"{called}: {len(array)}" if array.dtype.kind in "iu" else f"{called} spread {_number(np.std(array))}"
 
 
@@ -198,6 +205,8 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
     "group_element": lambda value: _SYMMETRIES.get(str(value), str(value)),
     "factor": lambda value: f"rotated by {90 * int(value)}°" if int(value) else "unchanged",
     "temperature": lambda value: f"{value} K",
+    "interpolation": lambda value: str(to_name("interpolation", value)),
+    "image_type": lambda value: str(value).strip("."),
 }
 
 

@@ -29,9 +29,8 @@ from augrecipes.studio import file, requests
 from augrecipes.studio.compare import compared, costs, extremes
 from augrecipes.studio.draws import draws, stages
 from augrecipes.studio.editing import checked, slid
-from augrecipes.studio.jobs import EndedError, Piece, WorkTurn
 from augrecipes.studio.requests import RecipeRequest, Refused, ViewRequest, parsed
-from augrecipes.studio.studio import Studio
+from augrecipes.studio.studio import EndedError, Piece, Studio, WorkTurn
 
 MOST_BODY = 4 << 20  # bytes of a request
 TOKEN = "x-studio-token"  # the header's name

@@ -24,9 +24,8 @@ from augrecipes.preview.display import RgbImage, amplified, at_size, rgb_of_inpu
 from augrecipes.recipe.model import UINT8_HWC, Inputs, Output, Step
 from augrecipes.studio.editing import steps_by_path
 from augrecipes.studio.file import argument_of
-from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
-from augrecipes.studio.studio import Studio
+from augrecipes.studio.studio import Studio, go_on
 from augrecipes.studio.view import View, drawn_in, part_of, whole
 
 _CORNERS = 16  # combinations of the ends of ranges that are tried, of a group twice as many in total

@@ -20,9 +20,8 @@ from augrecipes.recipe.words import in_words
 from augrecipes.sources.columns import GivenTable
 from augrecipes.sources.sample import Sample
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio.jobs import Piece, Say, go_on
 from augrecipes.studio.requests import Refused, ViewRequest
-from augrecipes.studio.studio import Studio
+from augrecipes.studio.studio import Piece, Say, Studio, go_on
 from augrecipes.studio.view import View, drawn_in, name_of, part_of
 
 _USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # of arguments that read an image

@@ -30,14 +30,12 @@ from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.studio.jobs import go_on
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
-from augrecipes.studio.studio import Studio
+from augrecipes.studio.studio import Studio, go_on
 from augrecipes.studio.view import name_of
 
 NAMES = 1_000  # samples whose names are listed
 Schema = dict[str, Any]
-_ABOUT = re.compile(r"^about: *(.*\S)", re.MULTILINE)
 _OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|views|extends):)", re.MULTILINE | re.DOTALL)
 
 
@@ -254,9 +252,10 @@ def class_turns(labels: NDArray[np.int64]) -> list[int]:
 
 def recipes() -> list[dict[str, Any]]:
     """The gallery: name, first line and text of each recipe."""
-    texts = {name: gallery.path(name).read_text(encoding="utf-8") for name in gallery.gallery_names()}
-    about = {name: next(iter(_ABOUT.findall(text)), name) for name, text in texts.items()}
-    return [{"name": name, "title": about[name], "text": text} for name, text in texts.items()]
+    return [
+        {"name": each["name"], "title": each["about"], "text": Path(each["file"]).read_text(encoding="utf-8")}
+        for each in gallery.entries()
+    ]
 
 
 # Arguments of two numbers that are no range, and what the numbers are.

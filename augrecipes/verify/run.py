@@ -21,7 +21,7 @@ from augrecipes.preview.stretch import stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.recipe.views import refuse_views
+from augrecipes.recipe.sections import refuse_views
 from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stacks import refuse_stacks

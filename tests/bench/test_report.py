@@ -80,7 +80,7 @@ def test_a_report_of_every_kind(kind: str, tmp_path: Path) -> None:
     assert read.faults == []
     assert len(text) < 2_000_000
     assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in text
-    assert set(read.ids) == ALWAYS | {"effects"}
+    assert set(read.ids) == ALWAYS | {"effects"} | ({"fidelity"} if kind == "pair" else set())
     assert [uri.partition(",")[0] for uri in read.images] == ["data:image/jpeg;base64"]
     record = json.loads((folder / "bench.json").read_text(encoding="utf-8"))
     assert record == json.loads(json.dumps(found.to_json()))

@@ -142,9 +142,9 @@ def test_a_reader_that_leaves(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_interrupted_is_quiet(process):
     code = (
-        "import signal, augrecipes.cli.recipes as command\n"
+        "import signal, augrecipes.recipe.gallery as gallery\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job is started without
-        "command._rows = lambda: signal.raise_signal(signal.SIGINT)\n"
+        "gallery.entries = lambda: signal.raise_signal(signal.SIGINT)\n"
         "from augrecipes.cli import main\n"
         "main(['list'])\n"
     )

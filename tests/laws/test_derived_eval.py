@@ -12,7 +12,7 @@ from random_recipes import MOVES, OTHERS, TABLES, Pool, assert_same, build, outc
 from support.checks import DEAR, holds
 
 from augrecipes.lint import lint
-from augrecipes.lint.walk import after
+from augrecipes.lint.record import after
 from augrecipes.ops import records
 from augrecipes.ops.records import op_record
 from augrecipes.ops.sizes import UNKNOWN

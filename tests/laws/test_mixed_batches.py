@@ -115,7 +115,7 @@ FORMULAS = planted(check_formula, *FORMULA)
 test_planted_faults_in_mixtures_are_found = planted_faults(
     {
         "shares swapped": (FORMULAS, (arrays, "blend", backwards)),
-        "partners overwritten": (FORMULAS, (arrays, "by_cycles", overwritten)),
+        "partners overwritten": (FORMULAS, (arrays, "with_partners", overwritten)),
         "labels that are no shares": (FORMULAS, (run, "shares", unshared)),
         "numbers of another epoch": (FORMULAS, (run, "in_epoch", lambda step, epoch: in_epoch(step, 0))),
         "other random numbers": (FORMULAS, (run, "site_key", lambda text: site_key(text) + 1)),

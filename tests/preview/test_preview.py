@@ -1,6 +1,7 @@
 """Contact sheets of real recipes over the drawn data."""
 
 import logging
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
 from augrecipes.kinds.bag.sheet import NOT_PICKED, PICKED, SHOWN, tile_map
 from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
+from augrecipes.preview import sheet as sheets
 from augrecipes.preview import sheet_of as preview_sheet
 from augrecipes.preview.cells import APART, MARGIN, CellGroup, SheetRow, layout_of
-from augrecipes.preview.display import rgb_of_output
+from augrecipes.preview.display import rgb_of_output, width_px
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.parse import as_recipe, parse_text
@@ -210,6 +212,94 @@ def test_wrong_targets_are_told_with_the_cure(scenes: Scenes, recipe: str, targe
 # Contact sheets of bags: tiles as they are, as epochs give them, and where they lie.
 
 
+# Degraded tiles beside what they were made of, and the steps that made them.
+
+SHUFFLED = """Degrade: {source: hr, target: lr, steps: [
+  OneOf: {steps: [Blur: {blur_limit: [3, 3], p: 1.0}, GaussNoise: {p: 1.0}, NoOp: {p: 1.0}]},
+  RandomOrder: {steps: [ImageCompression: {quality_range: [40, 60], p: 1.0}, ResizeToTarget: {method: area}]}]}"""
+
+
+def notes_of(sheet: Sheet) -> list[Sequence[str]]:
+    return [group.notes for row in sheet.rows for group in row.groups]
+
+
+def test_steps_of_a_degraded_tile_stand_below_it_as_they_ran(scenes: Scenes) -> None:
+    recipe = parse_text(PAIR % f"{CROP}, {SHUFFLED}, GaussNoise: {{target: lr, p: 0.5}}")
+    sheet = sheet_of(recipe, {"hr": scenes.hr}, pairs=20, seed=2)
+    pipeline, orders, noisy = recipe.compile(save_applied_params=True, seed=2), set(), 0
+    assert len(sheet.rows) == 20, "scenes come again in later epochs"
+    for k, ((text,), row) in enumerate(zip(notes_of(sheet), sheet.rows, strict=True)):
+        (group,) = row.groups
+        assert group.header.endswith(f"epoch {k // 4}")
+        image = cv2.imread(str(scenes.hr / Path(group.header.split(" · ")[0]).name))[..., ::-1]
+        done = pipeline.at(k % 4, k // 4)(hr=image)
+        facts = text.removeprefix("lr: ").split(" · ")
+        assert facts[0] == "made of hr"
+        applied = {name: params for _, name, params in done["applied"]}
+        said = {fact.split(" ")[0] for fact in facts[1:]}
+        assert said == applied.keys() - {"RandomCrop", "NoOp"}, "neither what did not run nor what does nothing"
+        assert f"ImageCompression quality {applied['ImageCompression']['quality']}, jpg" in facts
+        assert "ResizeToTarget area" in facts
+        orders.add(facts.index("ResizeToTarget area") < facts.index(next(f for f in facts if "quality" in f)))
+        noisy += facts[-1].startswith("GaussNoise noise map spread")
+        lr, hr = group.cells
+        assert lr.image.shape == hr.image.shape
+        np.testing.assert_array_equal(lr.image[::4, ::4], np.rint(done["lr"].transpose(1, 2, 0) * 255))
+        np.testing.assert_array_equal(lr.image, lr.image[::4, ::4].repeat(4, axis=0).repeat(4, axis=1))
+        np.testing.assert_array_equal(hr.image, np.rint(done["hr"].transpose(1, 2, 0) * 255))
+        assert (lr.caption, hr.caption) == ("lr 16×12", "hr 64×48")
+    assert orders == {True, False}
+    assert 2 < noisy < 18
+
+
+def test_pairs_are_shown_alike_for_a_seed_and_fit_a_phone(scenes: Scenes, tmp_path: Path) -> None:
+    recipe = parse_text(PAIR % f"{CROP}, {SHUFFLED}")
+    first = preview(recipe, {"hr": scenes.hr}, tmp_path / "a.png", pairs=3, seed=1).read_bytes()
+    assert preview(recipe, {"hr": scenes.hr}, tmp_path / "b.png", pairs=3, seed=1).read_bytes() == first
+    assert preview(recipe, {"hr": scenes.hr}, tmp_path / "c.png", pairs=3, seed=2).read_bytes() != first
+    assert preview(recipe, {"hr": scenes.hr}, tmp_path / "d.jpg", pairs=3).read_bytes()[:2] == b"\xff\xd8"
+    large = draw_scenes(tmp_path / "large", count=1)
+    for name, targets in {"sr-multiscale": ("hr", "x2", "lr"), "real-esrgan-x4": ("hr",)}.items():
+        sheet = sheet_of(name, large.roots(*targets), pairs=2)
+        assert sheet.pixels.shape[1] <= 620
+        assert layout_of(sheet.rows, sheet.across, 620).cell[0] >= 128
+
+
+def test_low_resolution_that_is_read_says_so(scenes: Scenes) -> None:
+    recipe = parse_text(PAIR % f"{CROP}, D4: {{p: 1.0}}, Blur: {{target: hr, p: 1.0}}")
+    for lr, hr in notes_of(sheet_of(recipe, {"hr": scenes.hr, "lr": scenes.lr}, pairs=2)):
+        assert lr == "lr: read from disk"
+        assert hr.startswith("hr: read from disk · Blur kernel ")
+    ds = ar.PairedImages(scenes.roots("hr", "x2", "lr"), "sr-multiscale")
+    sheet = ds.show(pairs=6)
+    assert notes_of(sheet) == [["lr: read from disk", "x2: read from disk"]] * 6
+    assert [one.caption for one in sheet.rows[5].groups[0].cells] == ["lr 32×32", "x2 64×64", "hr 128×128"]
+
+
+def test_long_facts_are_wrapped_and_none_is_cut() -> None:
+    line = "lr: made of hr · AStep that says very much of what it drew, word after word, and more · JPEG 62 · x"
+    for room in (90, 200, 400):
+        lines = sheets._wrapped(line, room, 17)
+        assert all(width_px(one, 17) <= room for one in lines)
+        assert " ".join(lines).replace(" · ", " ").split() == line.replace(" · ", " ").split()
+    assert len(sheets._wrapped(line, 10_000, 17)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("folder-128", {"pairs": 2}, "of kind pair, and folder-128 is of kind image: leave it out"),
+        ("sr-x4", {"pairs": 0}, "one or more `pairs`, got 0"),
+        ("sr-x4", {"pairs": 2, "stages": True}, "without `stages`"),
+        ("sr-x4", {"pairs": 2, "batch": 2}, "`pairs` or a `batch`: leave one of them out"),
+    ],
+)
+def test_pairs_that_cannot_be_shown(scenes: Scenes, name: str, more: dict[str, Any], said: str) -> None:
+    data: Any = {"hr": scenes.hr, "lr": scenes.lr} if name == "sr-x4" else scenes.hr
+    with pytest.raises(ar.DataError, match=said):
+        sample_grid(name, data, **more)
+
+
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ar.draw_slides(tmp_path_factory.mktemp("slides"), bags=3, shrink=4, seed=2)
@@ -273,7 +363,8 @@ def test_thousands_of_tiles_fit_their_map(unit: int) -> None:
 
 def sheet_of(
     recipe: Any, data: Any, *, rows: int = 4, columns: int = 6, epoch: int = 0, stages: bool = False, masks: Any = None,
-    **compiled: Any,
+    pairs: int | None = None, **compiled: Any,
 ) -> Sheet:  # fmt: skip
     """Arguments are those of `preview`."""
-    return preview_sheet(as_recipe(recipe), SheetRequest(data, rows, columns, epoch, stages, compiled, masks))
+    request = SheetRequest(data, rows, columns, epoch, stages, compiled, masks, pairs=pairs)
+    return preview_sheet(as_recipe(recipe), request)

@@ -279,6 +279,23 @@ def test_draws_in_words(params: dict[str, Any], words: str) -> None:
     assert in_words(params) == words
 
 
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"scale": 0.664, "interpolation": 3, "fill": 0}, "scale × 0.664, area"),
+        ({"quality": 71, "image_type": ".webp"}, "quality 71, webp"),
+        ({"kernel": np.full(3, 1 / 3)}, "kernel 3"),
+        (
+            {"side": 13, "sigma": [2.1, 0.7], "angle": 20.0, "kernel": np.ones((13, 13))},
+            "side 13, σ 2.1, 0.7, angle 20°",
+        ),
+        ({f"number_{k}": k for k in range(8)}, ", ".join(f"number {k} {k}" for k in range(8))),
+    ],
+)
+def test_all_draws_in_words(params: dict[str, Any], words: str) -> None:
+    assert in_words(params, whole=True) == words
+
+
 if __name__ == "__main__":
     cv2.setNumThreads(0)
     warnings.simplefilter("ignore")

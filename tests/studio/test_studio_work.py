@@ -20,8 +20,8 @@ import augrecipes as ar
 from augrecipes.interop import importing
 from augrecipes.lru import LruCache
 from augrecipes.sources.sample import RecipeSource
-from augrecipes.studio import file, jobs, studio
-from augrecipes.studio.jobs import WorkTurn
+from augrecipes.studio import file, studio
+from augrecipes.studio.studio import WorkTurn
 
 WAIT = "StepThatWaits: {p: 1.0}"
 SLOW = QUICK.replace("HorizontalFlip", WAIT).replace("derived", "[]")
@@ -132,12 +132,12 @@ def import_ended(page: Page, monkeypatch: pytest.MonkeyPatch) -> bool:
     turns: list[WorkTurn] = []
 
     def imported(document: Any) -> Any:
-        turns.append(jobs._here.turn)
+        turns.append(studio._here.turn)
         begun.set()
         assert gone.wait(60)
         try:
             return importing.of_document(document)
-        except jobs.EndedError:
+        except studio.EndedError:
             ended.append(True)
             raise
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
 
-from augrecipes.lint import walk
+from augrecipes.lint import record
 from augrecipes.ops import groups, schedule
 from augrecipes.ops.record import Action
 from augrecipes.ops.registry import record_of
@@ -105,7 +105,7 @@ def action_of(node: Step) -> Action:
 
 def after(step: Step, size: SizeBounds) -> SizeBounds:
     """What is known of an image's size behind a step."""
-    return UNKNOWN if isinstance(step, Fused) else walk.after(_unfused(step)[0], size)
+    return UNKNOWN if isinstance(step, Fused) else record.after(_unfused(step)[0], size)
 
 
 def _unfused(step: Step) -> Steps:

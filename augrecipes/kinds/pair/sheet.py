@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import cv2
+import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.compiler.run.clock import route_steps
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.grid import common_size
 from augrecipes.kinds.pair.pipeline import PairPipeline
+from augrecipes.ops.groups import DEGRADE
+from augrecipes.ops.records import op_record
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import render_crops
@@ -17,6 +23,7 @@ from augrecipes.preview.rows import DrawnSample, SheetRequest, left_out, output_
 from augrecipes.preview.sheet import Sheet
 from augrecipes.preview.stretch import stretch_of
 from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.words import in_words
 
 _ON_ONE_LINE = 3  # draws; more go on two lines, so that the scene beside them is large
 
@@ -24,6 +31,8 @@ _ON_ONE_LINE = 3  # draws; more go on two lines, so that the scene beside them i
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     """The sheet of a recipe of kind pair; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe, save_applied_params=True)
+    if request.pairs:
+        return _degraded(request, request.pairs, pipeline, files)
     drawn, skipped = request.drawn(pipeline, files)
     rows = [_scene(one, pipeline, request) for one in drawn]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
@@ -74,3 +83,44 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     cut = "" if whole.shape[:2] == used else f"cut to {used[1]}×{used[0]}, which all scales divide"
     notes = [" · ".join((*others, f"index {drawn.sample.index}")), cut, stretch.words]
     return SheetRow(groups, source, short_path(drawn.sample.path), notes)
+
+
+def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: Any) -> Sheet:
+    """Pairs at one size, and under each the steps that one target alone went through, in the order of their runs."""
+    recipe, ran = pipeline.recipe, list[str]()
+    names = sorted(pipeline.outputs, key=lambda name: (recipe.scales[name], name in pipeline.targets))
+    steps = [step for top in recipe.section(pipeline.mode) or () for step in top.walk()]
+    plain = pipeline.again(pipeline.compiled.unoptimised())
+
+    def call(site: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        ran.append(site)
+        return step(*args, **kwargs)
+
+    route_steps(plain, call)
+
+    def words(name: str, applied: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
+        degraded = [step for step in steps if step.name == DEGRADE and step.args["target"] == name]
+        own = {inner.site for step in steps if step in degraded or step.target == (name,) for inner in step.walk()}
+        acted = [one for one in applied if one[0] in own and op_record(one[1]).action != "identity"]
+        facts = [f"made of {step.args['source']}" for step in degraded if step.site in ran] or ["read from disk"]
+        for site in ran:
+            facts += [f"{cls} {in_words(drawn, whole=True)}".strip() for place, cls, drawn in acted if place == site]
+        return f"{name}: {' · '.join(facts)}" if acted or name != names[-1] else ""
+
+    def group(one: DrawnSample, k: int) -> CellGroup:
+        stretch, epoch = stretch_of(one.sample.images.values(), recipe.inputs), request.epoch + k
+        outputs = {name: recipe.outputs.get(name, recipe.output) for name in names}
+        images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs.items()}
+        size, nearest = images[names[-1]].shape[1::-1], {"interpolation": cv2.INTER_NEAREST}
+        large = {name: cv2.resize(image, size, **nearest).astype(np.uint8) for name, image in images.items()}
+        cells = [Cell(large[name], f"{name} {size_text(image)}") for name, image in images.items()]
+        ran.clear()
+        applied = one.sample.run(plain, epoch)["applied"]
+        header = f"{short_path(one.sample.path)} · epoch {epoch}"
+        return CellGroup(cells, header, notes=[*filter(None, (words(name, applied) for name in names))])
+
+    request = replace(request, rows=pairs, columns=-(-pairs // len(files)))
+    drawn, skipped = request.drawn(pipeline, files)
+    rows = [SheetRow([group(one, k)]) for k in range(request.columns) for one in drawn if k < len(one.outputs)]
+    lines = request.lines(pipeline, "one draw an epoch", ", ".join(output_text(drawn[0].outputs[0][n]) for n in names))
+    return Sheet(rows[:pairs], recipe.name, lines, left_out(skipped), narrow=True)

@@ -1,0 +1,296 @@
+"""The steps of `batch:`: what is known of each before a batch is there, and what it does to the arrays of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from augrecipes.mixtures.batch import BatchArrays
+
+Schema = Mapping[str, Any]
+ANNOTATIONS = ("mask", "boxes", "keypoints")
+
+ALPHA: Schema = {
+    "type": "number", "exclusiveMinimum": 0, "default": 1.0,
+    "description": "The share of each is drawn from Beta(alpha, alpha); 1: all shares are as likely.",
+}  # fmt: skip
+PARTNERS: Schema = {
+    "enum": ["permutation", "roll"], "default": "permutation",
+    "description": "A random partner in the batch for each sample; or the one before it, the first has the last.",
+}  # fmt: skip
+CLASSES: Schema = {
+    "anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None,
+    "description": "How many classes there are; null: as many as the dataset has.",
+}  # fmt: skip
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+SHARES: Schema = {
+    "type": "array", "prefixItems": [SHARE, SHARE], "minItems": 2, "maxItems": 2, "x-nondecreasing": True,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """One step of `batch:`.
+
+    Attributes:
+        about: what it does, for editors.
+        mix: does it: `mix(batch, rng, **arguments)`, or `mix(batch, rng, k, **arguments)` of `each` sample k.
+        arguments: JSON Schema of each argument, with its default.
+        each: `p` decides for each sample of the batch, not for the batch.
+        labels: class labels are mixed, so they leave as shares of classes.
+        needs: keys of samples, of which it wants one at least; pairs have none of them, and do without.
+        bars: keys of samples that it cannot mix.
+        scales: whether it is for pairs alone (True), or for images alone (False).
+        refusal: why it cannot act on a recipe with its arguments, and what to do; empty where it can.
+    """
+
+    about: str
+    mix: Callable[..., None]
+    arguments: Mapping[str, Schema]
+    each: bool = False
+    labels: bool = False
+    needs: tuple[str, ...] = ()
+    bars: tuple[str, ...] = ()
+    scales: bool | None = None
+    refusal: Callable[[Any, Mapping[str, Any]], str] | None = None
+
+    def effective(self, written: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that take effect."""
+        return {key: written.get(key, schema["default"]) for key, schema in self.arguments.items()}
+
+    def refused(self, recipe: Any, written: Mapping[str, Any]) -> str:
+        """Why it cannot act on any sample of a recipe, and what to do; empty where it can."""
+        if self.scales is not None and self.scales != recipe.facts.scales:
+            return f"is {'' if self.scales else 'not '}for recipes of pairs; CutMix is for all"
+        inputs = recipe.inputs
+        sure = {"mask": inputs.mask == "required", "boxes": inputs.boxes, "keypoints": inputs.keypoints}
+        if barred := next((key for key in self.bars if sure[key]), None):
+            return f"cannot blend {barred}, which `inputs:` has; use CutMix or Mosaic, which cut {barred}, too"
+        if self.needs == ("mask",) and inputs.mask == "absent":
+            return "takes objects by their masks, and `inputs:` says that there is none; write `mask: required`"
+        return "" if self.refusal is None else self.refusal(recipe, self.effective(written))
+
+
+def mix_up(batch: BatchArrays, rng: np.random.Generator, alpha: float, partners: str) -> None:
+    """Blend each sample with its partner: share · sample + (1 - share) · partner, one share a batch.
+
+    Drawn: the share from Beta(alpha, alpha), then the partners. Zhang et al., "mixup: beyond empirical risk
+    minimization", ICLR 2018.
+    """
+    share = float(rng.beta(alpha, alpha))
+    batch.blend(batch.order(rng, partners), share)
+
+
+def cut_mix(batch: BatchArrays, rng: np.random.Generator, alpha: float, partners: str) -> None:
+    """Give each sample its partner's rectangle, one place a batch; labels are mixed by the areas.
+
+    Drawn: the share that stays from Beta(alpha, alpha), the rectangle's middle, the partners. The rectangle has the
+    image's shape and (1 - share) of its area, and is cut off at the image's edges: the area that is left counts. Yun
+    et al., "CutMix: regularization strategy to train strong classifiers with localizable features", ICCV 2019.
+    """
+    height, width = batch.cells
+    half = 0.5 * sqrt(1 - float(rng.beta(alpha, alpha)))
+    y, x = int(rng.integers(height)), int(rng.integers(width))
+    high, wide = int(half * height), int(half * width)
+    rows, columns = (max(y - high, 0), min(y + high, height)), (max(x - wide, 0), min(x + wide, width))
+    batch.paste(batch.order(rng, partners), rows, columns)
+
+
+def stitch(batch: BatchArrays, rng: np.random.Generator, seam: tuple[float, float], partners: str) -> None:
+    """Give each scene what its partner has beyond a straight seam, on all grids; one seam a batch.
+
+    Drawn: whether the seam runs across or down, where, which side is replaced, the partners.
+    """
+    height, width = batch.cells
+    across, low = rng.random(2) < 0.5
+    length = height if across else width
+    at = round(rng.uniform(*seam) * length)
+    side, whole = (0, at) if low else (at, length), (0, width if across else height)
+    batch.paste(batch.order(rng, partners), *((side, whole) if across else (whole, side)))
+
+
+def cut_blur(batch: BatchArrays, rng: np.random.Generator, alpha: float, source: str, target: str) -> None:
+    """Put a rectangle of the source into the target, or all of the source but a rectangle; one place a batch.
+
+    Drawn: the rectangle's sides, as shares of the image's, from a normal distribution around alpha (deviation 0.01);
+    its place; which of both. The source stays as it is. Yoo, Ahn and Sohn, "Rethinking data augmentation for image
+    super-resolution", CVPR 2020.
+    """
+    height, width = batch.cells
+    share = min(max(float(rng.normal(alpha, 0.01)), 0.0), 1.0)
+    high, wide = int(height * share), int(width * share)
+    top, left = int(rng.integers(height - high + 1)), int(rng.integers(width - wide + 1))
+    planes, (rows, columns) = batch.planes(batch.values), batch.window(target, (top, top + high), (left, left + wide))
+    sharp, blurred = planes[source], planes[target]
+    if rng.random() > 0.5:
+        blurred[:, rows, columns] = sharp[:, rows, columns]
+    else:
+        kept = blurred[:, rows, columns].copy()
+        blurred[...] = sharp
+        blurred[:, rows, columns] = kept
+
+
+def on_one_grid(recipe: Any, arguments: Mapping[str, Any]) -> str:
+    """Why two targets cannot share pixels; empty where they can."""
+    names = [arguments["source"], arguments["target"]]
+    for name in names:
+        if name not in recipe.scales:
+            return (
+                f"{name!r} is no target of `scales:`, which has {', '.join(recipe.scales)}; name `source` and `target`"
+            )
+    if names[0] == names[1]:
+        return "source and target are the same"
+    if recipe.scales[names[0]] != recipe.scales[names[1]]:
+        return (
+            f"{names[0]} and {names[1]} lie on different grids; give both one scale, with the smaller image enlarged "
+            "to the larger one's grid before training, or leave it out"
+        )
+    if len({recipe.outputs.get(name, recipe.output) for name in names}) > 1:
+        return f"{names[0]} and {names[1]} leave with different outputs; write one `output:` for both"
+    return ""
+
+
+_SEAM = {**SHARES, "default": [0.25, 0.75], "description": "Where the seam may lie, as shares of the image's side."}
+_TARGET = {"type": "string", "description": "A target of the pair."}
+
+
+Range = tuple[float, float]
+
+
+def mosaic(batch: BatchArrays, rng: np.random.Generator, k: int, center_range: Range, scale: Range | None) -> None:
+    """Lay sample k and three samples of the data set around a point.
+
+    Each keeps the corner that lies at the point: the upper left one its lower right part, and so on. Masks, boxes and
+    keypoints move along and are clipped to their quarter; class labels are mixed by the areas. Drawn: the point, the
+    three samples, which quarter each has. Bochkovskiy et al., "YOLOv4", 2020, https://arxiv.org/abs/2004.10934.
+
+    Without `scale` samples stay as they are, bars and all. With it their bars go: the longer side of what is left is
+    resized to the image's times `scale`, drawn once for the four, and its corner lies at the point.
+    """
+    height, width = batch.cells
+    y, x = (round(rng.uniform(*center_range) * size) for size in (height, width))
+    samples = [batch.sample(k), *(batch.drawn(rng) for _ in range(3))]
+    quarters = [
+        ((0, y), (0, x), (y - height, x - width)), ((0, y), (x, width), (y - height, x)),
+        ((y, height), (0, x), (y, x - width)), ((y, height), (x, width), (y, x)),
+    ]  # fmt: skip
+    placed = [samples[one] for one in rng.permutation(4)]
+    if scale is not None:
+        factor = rng.uniform(*scale)
+        placed = [batch.fit(sample, factor, *quarter) for sample, quarter in zip(placed, quarters, strict=True)]
+    batch.lay(k, [(sample, *quarter) for sample, quarter in zip(placed, quarters, strict=True)])
+
+
+_CENTER = {**SHARES, "default": [0.3, 0.7], "description": "Where the four meet, as shares of height and width."}
+_PAIRS = "resizes by `scale`, and targets of a pair must stay aligned; leave `scale` out"
+_SCALE = {
+    "anyOf": [{**SHARES, "prefixItems": [{"type": "number", "minimum": 1}] * 2}, {"type": "null"}], "default": None,
+    "description": "Bars go, and the longer side becomes the image's times this; null: nothing is resized.",
+}  # fmt: skip
+
+
+def copy_paste(batch: BatchArrays, rng: np.random.Generator, k: int, share: float, background: Sequence[int]) -> None:
+    """Put objects of a sample of the data set over sample k: pixels, mask, boxes and keypoints.
+
+    An object is a box with what the mask holds in it of the value that is commonest there; of samples without boxes a
+    connected area of one value. Sample k's own boxes and keypoints under it are clipped, or left out. Drawn: the other
+    sample, and of each of its objects whether it is taken. Ghiasi et al., "Simple copy-paste is a strong data
+    augmentation method for instance segmentation", CVPR 2021.
+    """
+    import numpy as np
+
+    other = batch.drawn(rng)
+    found = [*_objects(batch, other, background)]
+    taken = [one for one in range(len(found)) if rng.random() < share]
+    if taken:
+        rows = {key: np.asarray(other[key])[taken] for key in batch.box_keys}
+        batch.cover(k, {**other, **rows}, np.any([found[one] for one in taken], axis=0))
+
+
+def _objects(
+    batch: BatchArrays, sample: Mapping[str, Any], background: Sequence[int]
+) -> Iterator[npt.NDArray[np.bool_]]:
+    """The pixels of each object, of samples with boxes in their order."""
+    import cv2
+    import numpy as np
+
+    mask = sample["mask"]
+    objects = ~np.isin(mask, background)
+    if "boxes" not in batch.values:
+        for value in np.unique(mask[objects]):
+            count, areas = cv2.connectedComponents((mask == value).astype(np.uint8))
+            yield from (areas == number for number in range(1, count))
+        return
+    for x0, y0, x1, y1 in np.rint(batch.corners(sample)).astype(int).tolist():
+        inside = np.zeros_like(objects)
+        inside[max(y0, 0) : max(y1, 0), max(x0, 0) : max(x1, 0)] = True
+        values, times = np.unique(mask[inside & objects], return_counts=True)
+        yield inside & (mask == values[times.argmax()]) if len(values) else np.zeros_like(objects)
+
+
+_BACKGROUND = {
+    "type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 0, "default": [0, 255],
+    "description": "Values of masks that are no objects.",
+}  # fmt: skip
+
+
+# Of each step its function, and what is known of it, by name.
+MIXTURES: dict[str, Mixture] = {
+    "MixUp": Mixture(
+        "Each sample blended with another one of the batch, and their labels in the same shares.",
+        mix_up,
+        {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
+        labels=True,
+        needs=("label",),
+        bars=ANNOTATIONS,
+    ),
+    "CutMix": Mixture(
+        "A rectangle of each sample is another sample's; labels by the areas, masks and boxes cut alike.",
+        cut_mix,
+        {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
+        labels=True,
+        needs=("label", *ANNOTATIONS),
+    ),
+    "Stitch": Mixture(
+        "Each scene goes on as another one beyond a seam, in the same place on every grid.",
+        stitch,
+        {"seam": _SEAM, "partners": PARTNERS},
+        scales=True,
+    ),
+    "CutBlur": Mixture(
+        "A rectangle of one target is another target's, or all but a rectangle; both lie on one grid.",
+        cut_blur,
+        {
+            "alpha": {**SHARE, "default": 0.7, "description": "Side of the rectangle, as a share of the image's."},
+            "source": {**_TARGET, "default": "hr"},
+            "target": {**_TARGET, "default": "lr"},
+        },
+        scales=True,
+        refusal=on_one_grid,
+    ),
+    "Mosaic": Mixture(
+        "Each sample and three of the data set around a point; masks, boxes and keypoints follow.",
+        mosaic,
+        {"center_range": _CENTER, "scale": _SCALE, "classes": CLASSES},
+        each=True,
+        labels=True,
+        refusal=lambda recipe, arguments: _PAIRS if arguments["scale"] and recipe.facts.scales else "",
+    ),
+    "CopyPaste": Mixture(
+        "Objects of a sample of the data set put over each sample, by their masks; boxes and keypoints follow.",
+        copy_paste,
+        {
+            "share": {**SHARE, "default": 0.5, "description": "Of the objects, how many are taken."},
+            "background": _BACKGROUND,
+        },
+        each=True,
+        needs=("mask",),
+        scales=False,
+    ),
+}
