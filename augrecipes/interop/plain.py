@@ -208,10 +208,10 @@ def refuse_several(recipe: Recipe) -> None:
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
             "`recipe.compile()` or a dataset, or write one without what the images share"
         )
-    if any(step.channels for step in recipe.walk()) or recipe.inputs.takes_channels:
+    if any(step.channels or "keep_order" in step.args for step in recipe.walk()) or recipe.inputs.takes_channels:
         raise RecipeError(
-            f"{recipe.name}: steps of albumentations change all channels of an image: run the recipe as it is, or "
-            "write one without `channels` of steps and `take`"
+            f"{recipe.name}: steps of albumentations change all channels of an image, and its RandomOrder keeps none: "
+            "run the recipe as it is, or write one without `channels` of steps, `take` and `keep_order`"
         )
     if recipe.last_epoch:
         raise RecipeError(

@@ -33,6 +33,7 @@ _UNLESS: Mapping[str, Mapping[str, Any]] = {
     "grids": {"grids": "never"},
     "chroma": {"chroma": None},
     "own_noise": {"own_noise": ""},
+    "resizes": {"resizes": "whole"},
 }
 IMAGE_ONLY = frozenset({"image"})
 NOTHING: frozenset[str] = frozenset()
