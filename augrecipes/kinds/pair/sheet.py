@@ -49,7 +49,7 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     images, names, recipe = drawn.sample.images, pipeline.outputs, pipeline.recipe
     base, whole = next(iter(images.items()))
     stretch = stretch_of([whole], recipe.inputs)
-    sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
+    sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items() if name in pipeline.factors}
     # What all targets share.
     used = tuple(count * pipeline.factors[base] for count in common_size(sizes, pipeline.factors))
     windows = [out["window"][base] for out in drawn.outputs]
