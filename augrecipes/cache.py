@@ -222,10 +222,11 @@ class Cache:
 
 FOLDERS = Cache("folders", "the images in folders", ".memo")
 SLIDES = Cache("slides", "which tiles show tissue", ".windows")
+STAINS = Cache("stains", "the stains of slides and bags", ".stains")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
 # How large it may grow is said by whoever fetches: see augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
-CACHES = (FOLDERS, ARCHIVES, SLIDES, REMOTE)
+CACHES = (FOLDERS, ARCHIVES, SLIDES, STAINS, REMOTE)
 
 
 def now_ns() -> int:

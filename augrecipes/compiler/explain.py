@@ -24,7 +24,6 @@ from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obst
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
-from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
@@ -32,9 +31,9 @@ from augrecipes.native.kernels import library
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write
-from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
+from augrecipes.recipe.model import Mode, Optimize, Recipe, Step, canonical
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.report import to_plain
+from augrecipes.report import Displayed, to_plain
 
 if TYPE_CHECKING:
     from augrecipes.compiler.timing import PlanTiming  # brings albumentations with it
@@ -180,7 +179,7 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
         ),
         plugins=recipe.plugins,
         tta=write.flow(write.views_of(recipe.tta)) if recipe.tta else "",
-        bag=write.flow(recipe.bag.said()) if recipe.bag else "",
+        bag=write.flow(canonical(recipe.bag)) if recipe.bag else "",
         pictured=(recipe,),
     )
 

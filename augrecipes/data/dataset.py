@@ -19,10 +19,10 @@ from augrecipes.data.checks import TakesSettings, as_recipe, relabelled
 from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights
 from augrecipes.data.sample_keys import SampleKeys
-from augrecipes.display import Displayed, renderers
 from augrecipes.images.losses import Depth, Frames, chosen_policies
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
+from augrecipes.report import Displayed, renderers
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.columns import Classes, Columns, digest_of
 from augrecipes.sources.files import MAX_PIXELS
@@ -112,7 +112,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         )
         listed = source() if callable(source) else source
         if not isinstance(listed, RecipeSource):
-            listed = RecipeSource(listed, self.recipe.inputs, self._decode)
+            listed = RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
         self.source, self.table = listed, relabelled(listed.table, classes)
         self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
         self.sample_keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")

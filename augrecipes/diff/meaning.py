@@ -137,7 +137,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     return drawn | {
         "scales": dict(recipe.scales),
-        "bag": (recipe.bag or Bag()).said() if recipe.facts.tiles else {},
+        "bag": canonical(recipe.bag or Bag()) if recipe.facts.tiles else {},
         "views": {view.name: {"count": view.count, "of": view.of} for view in recipe.views if "train" in modes},
         "tta": recipe.tta and asdict(recipe.tta),
         "inputs": {"image": image, **inputs},

@@ -63,6 +63,7 @@ class Baker:
         quality: of formats that lose something.
         keeps: JPEGs, which no step changes, are kept as they are.
         times: how often each image, scene or tile is baked: with the random parameters of so many epochs.
+        stains: of each slide or bag, where steps take them.
     """
 
     pipeline: Pipeline
@@ -73,6 +74,7 @@ class Baker:
     quality: int
     keeps: bool = False
     times: int = 1
+    stains: Sequence[Any] = ()
 
     def runs(self, rows: range) -> Iterator[range]:
         """Rows that are best made by one process, because they are of one file."""
@@ -135,6 +137,7 @@ class Baker:
         pipeline, (index, tile) = self.pipeline, self.table.place(unit)
         try:
             said = pipeline.recipe.inputs.mask_labels
+            inputs = {**inputs, "stains": self.stains[index]} if self.stains else inputs
             versions = {name: target for name in inputs if (target := pipeline.target_of(name)) != name and target}
             first = {name: inputs[name] for name in inputs if name not in versions}
             run = pipeline.at(index, epoch, tile)

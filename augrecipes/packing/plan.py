@@ -5,6 +5,7 @@ Baked are steps that draw nothing, or some epochs of those that cost most.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,6 +245,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "decode": packing.given.decode,
         "keeps_files": baker.keeps,
         "inputs": takes,
+        **({"stains": _stains(baker.stains)} if baker.stains else {}),
         **({"further": packed_targets.described(further)} if further else {}),
         **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,
@@ -268,3 +270,8 @@ def store_plan(packing: Packing) -> StorePlan:
         if name in baker.roles:
             columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
     return StorePlan(arguments, points, columns)
+
+
+def _stains(bags: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The numbers of the stains of all bags by method; null where a bag has none."""
+    return {method: [bag[method] and bag[method].numbers for bag in bags] for method in bags[0]}

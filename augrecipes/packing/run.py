@@ -76,6 +76,8 @@ def prepare(
     roles |= {name: "image" if parsed.targets[name].is_image else "mask" for name in source.table.targets}
     keeps = format == "jpeg" and quality is None and plan.count == 0
     baker = Baker(pipeline, source.table, source.decode, roles, format, quality or _QUALITY, keeps, plan.times)
+    if source.stains is not None:
+        baker = replace(baker, stains=source.stains.all())
     rows = source.table.units * plan.times
     return Packing(plan, source, place_of(out), rows, baker, *estimate_size(baker, rows), part=chosen, shard_bytes=most)
 

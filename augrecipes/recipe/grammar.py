@@ -80,12 +80,8 @@ class Bag:
     min_tissue: float | None = field(default=None, metadata=_UNSAID)
     max_white: float | None = field(default=None, metadata=_UNSAID)
 
-    def said(self) -> dict[str, Any]:
-        """What is written of `bag:`."""
-        return {"max_tiles": self.max_tiles, "min_tiles": self.min_tiles, "pick": self.pick, **self.foreground()}
-
     def foreground(self) -> dict[str, Any]:
-        """What is written of which tiles are taken at all."""
+        """What it says of which tiles are taken at all."""
         said = {"tissue": self.tissue, "min_tissue": self.min_tissue, "max_white": self.max_white}
         return {name: value for name, value in said.items() if value is not None}
 

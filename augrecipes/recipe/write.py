@@ -120,7 +120,7 @@ _DEFAULT = Recipe("")
 # Keys that are not one plain value.
 _WRITERS: dict[str, Callable[[Recipe], Lines]] = {
     "version": lambda _: iter([(("version",), "", "version: 1")]),
-    "bag": lambda recipe: _mapping("bag", recipe.bag.said() if recipe.bag else None),
+    "bag": lambda recipe: _mapping("bag", canonical(recipe.bag) if recipe.bag else None),
     "tta": lambda recipe: _mapping("tta", views_of(recipe.tta) if recipe.tta else None),
     "inputs": lambda recipe: chain(_mapping("inputs", _inputs(recipe.inputs)), _targets(recipe)),
     "targets": lambda _: iter(()),

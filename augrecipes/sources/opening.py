@@ -102,7 +102,7 @@ def open_data(
             if len(bags) != len(bags.table):
                 raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
             decode = bags.source.decode | ({"channels": wanted} if wanted else {})
-            return RecipeSource(bags.table, recipe.inputs, decode)
+            return RecipeSource(bags.table, recipe.inputs, decode).for_recipe(recipe)
         return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
     arguments = as_given(recipe, data)
     if split is not None:

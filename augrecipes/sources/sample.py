@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,10 @@ from augrecipes.images.encoded import MAX_PIXELS
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.losses import FRAMES, chosen_policies
 from augrecipes.images.reading import read_file_header
-from augrecipes.recipe.model import Inputs
+from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import Columns, label_at, one_label_each
 from augrecipes.sources.source import Source
+from augrecipes.sources.stains import BagStains, source_methods
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class RecipeSource(Source):
         decode: arguments of `read_image`.
         left_out: what is wrong with files that are in no sample.
         notes: what else should be known.
+        stains: of the slides or bags, where steps of the recipe take them; see `for_recipe`.
     """
 
     table: Columns
@@ -113,9 +116,16 @@ class RecipeSource(Source):
     decode: dict[str, Any]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    stains: BagStains | None = field(default=None, init=False, repr=False)
     _channels: dict[str, int] | None = field(default=None, init=False, repr=False)
     epochs = 1
     """How many epochs differ in what is read: files are what they are in every one."""
+
+    def for_recipe(self, recipe: Recipe) -> Self:
+        """The same, whose samples come with the stains that steps of a recipe take."""
+        methods = source_methods(recipe)
+        self.stains = BagStains(copy(self), methods) if methods else None
+        return self
 
     def __len__(self) -> int:
         return self.table.units
@@ -145,9 +155,8 @@ class RecipeSource(Source):
         """The file of one of them; of a pair that of its largest target."""
         return next(iter(self.table.paths(index).values()))
 
-    def there(self, k: int, epoch: int = 0) -> Collection[str]:
+    def there(self, k: int, _epoch: int = 0, /) -> Collection[str]:
         """Names of the images that one of them has."""
-        del epoch
         return self.table.paths(k)
 
     def digest(self) -> str:
@@ -166,9 +175,13 @@ class RecipeSource(Source):
             names: of the targets that are wanted; None: all.
         """
         del epoch
-        parts = self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
-        self._check_channels(k, parts[0])
-        return parts
+        targets, beside = self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
+        self._check_channels(k, targets)
+        return targets | self.stains_of(k), beside
+
+    def stains_of(self, k: int) -> dict[str, Any]:
+        """The stains of the slide or bag of one of them, as a target; none where no step takes them."""
+        return {} if self.stains is None else {"stains": self.stains.of_bag(self.table.place(k)[0])}
 
     def _check_channels(self, k: int, targets: Mapping[str, Any]) -> None:
         """DataError where images that are read with the channels that they have, have others than the first ones."""

@@ -46,6 +46,7 @@ _ABOUT: dict[str, Any] = {
     "versions": index.mapping(str, str),
     "left_out": (..., [str]),
     "foreground": (..., dict),
+    "stains": (..., dict),
     "further": (..., dict),
     "optional": (..., [str]),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
@@ -89,6 +90,10 @@ class StoredSource(RecipeSource):
         # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
         texts: Any = {name: store.columns[f"source/{name}"] for name in named}
         self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
+        stains, kept = self.for_recipe(recipe).stains, about.get("stains", {})
+        if stains and about["steps"] and (lacking := [method for method in stains.methods if method not in kept]):
+            what = f"keeps no stains by {' and '.join(lacking)}, and its baked steps may have changed them"
+            raise _unfit(store, f"{what}: pack again with this recipe")
 
     def path(self, k: int) -> str:
         """The file that one was packed from; of a pair that of its largest target."""
@@ -119,7 +124,7 @@ class StoredSource(RecipeSource):
             raise DataError(lost.reason, lost.path)
         return items[0]
 
-    def there(self, k: int, epoch: int = 0) -> Sequence[str]:
+    def there(self, k: int, epoch: int = 0, /) -> Sequence[str]:
         """Names of the images that one of them has."""
         row, optional = self.rows(k, epoch), self.store.about.get("optional", ())
         return [name for name in self._targets if name not in optional or self.store.items(name, row)]
@@ -146,7 +151,7 @@ class StoredSource(RecipeSource):
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """As every source, of the baked epoch that samples of `epoch` begin with."""
-        return self.stored(self.rows(k, epoch), names, undecoded=undecoded), {}
+        return self.stored(self.rows(k, epoch), names, undecoded=undecoded) | self.stains_of(k), {}
 
     def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
         """As every source, in memory of its own."""

@@ -59,7 +59,7 @@ def find(
 ) -> RecipeSource:
     """The bags as a recipe reads them."""
     table = bags_of(recipe, data.root, data.files, check=strict, decode=decode, **data.more)
-    return RecipeSource(table, recipe.inputs, decode)
+    return RecipeSource(table, recipe.inputs, decode).for_recipe(recipe)
 
 
 def check(

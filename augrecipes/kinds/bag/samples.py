@@ -57,6 +57,7 @@ def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str,
             skip=ds.on_error == "skip",
             allocate=allocate_in_batch("image") or np.empty,
             name=lambda k: table.images[tiles[k]],
+            stains=None if source.stains is None else source.stains.of_bag(row),
         )
     except DataError:
         if ds.on_error == "skip" and unread:

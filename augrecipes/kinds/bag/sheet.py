@@ -51,6 +51,7 @@ class _Bags:
     request: SheetRequest
     broken: list[DataError] = field(default_factory=list)  # tiles of bags that are shown
     left: bool = False  # a tile of one of them was not picked
+    rest: dict[str, Any] = field(default_factory=dict)  # that all tiles of a bag come with
     output: NDArray[Any] | None = None  # one tile as it came out
 
     def row(self, k: int) -> SheetRow:
@@ -77,7 +78,7 @@ class _Bags:
                 read = (
                     files.sample(k, tile) if isinstance(files, DatasetView) else files.sample(table.units_of(k)[tile])
                 )
-                tiles[tile] = read.images["image"]
+                tiles[tile], self.rest = read.images["image"], read.rest
             except DataError as error:
                 broken.append(error)
         if not tiles:
@@ -113,13 +114,14 @@ class _Bags:
             if tile not in picked:
                 cells.append(Cell(None, "not picked"))
                 continue
-            self.output = self.pipeline.at(key, epoch, tile)(image=image)["image"]
+            self.output = self.pipeline.at(key, epoch, tile)(image=image, **self.rest)["image"]
             cells.append(Cell(rgb_of_output(self.output, self.pipeline.recipe.output, stretch)))
         return CellGroup(cells, f"epoch {epoch}")
 
     def _stages(self, tiles: dict[int, NDArray[Any]], key: int, stretch: Stretch) -> list[CellGroup]:
         """A strip for each step: every tile after it."""
-        stages = [self.pipeline.stages(key, self.request.epoch, n)(image=image) for n, image in tiles.items()]
+        traced, rest = self.pipeline.stages, self.rest
+        stages = [traced(key, self.request.epoch, n)(image=image, **rest) for n, image in tiles.items()]
         steps = [
             (of_step[0][0], {n: image for n, (_, image) in zip(tiles, of_step, strict=True)})
             for of_step in zip(*stages, strict=True)
