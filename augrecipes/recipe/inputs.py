@@ -130,6 +130,7 @@ class Inputs:
         mask_labels: what the stored values of masks stand for; None: they are labels.
         targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
         bands: what the channels of images are called, and which of them steps see; None: nothing is said.
+        real: by target of a pair that a Degrade makes, the share of samples that take its file where there is one.
     """
 
     channels: int | None = None
@@ -144,6 +145,7 @@ class Inputs:
     mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
     targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
     bands: Bands | None = field(default=None, metadata=UNSAID)
+    real: Arguments = field(default_factory=Arguments, metadata=UNSAID)
 
     @property
     def channel_names(self) -> tuple[str, ...]:

@@ -203,6 +203,7 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     changed = _changed(inputs)
     changed.pop("targets", None)
+    changed |= {name: {"real": share} for name, share in changed.pop("real", {}).items()}
     if (bands := changed.pop("bands", None)) is not None:
         changed["channels"] = bands.written()
     image: dict[str, Any] = {

@@ -162,7 +162,7 @@ def read_files(
         return read_stacks(table, unit, inputs, channels=channels, **how)
     targets: dict[str, Any] = dict(opened or {})
     for name in names or paths:
-        if name not in targets:
+        if name not in targets and name in paths:
             image = open_encoded(paths[name], channels=channels, **how)
             targets[name] = image if undecoded else image.array()
     name, path = next(iter(paths.items()))
