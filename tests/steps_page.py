@@ -245,7 +245,7 @@ EXAMPLES: dict[str, Callable[[], Cells]] = {
         lambda: tissue()[0], "HEStain", {}, {"method": "macenko"}, {"augment_background": True},
     ),
     "StainNormalize": lambda: drawn(
-        lambda: tissue()[0], "StainNormalize", *({"method": method} for method in ("macenko", "vahadane", "reinhard")),
+        lambda: tissue()[0], "StainNormalize", *({"method": method} for method in ("macenko", "reinhard")),
     ),
     "FDA": lambda: styled("FDA", "beta_limit", 0.01, 0.1),
     "HistogramMatching": lambda: styled("HistogramMatching", "blend_ratio", 0.5, 1.0),

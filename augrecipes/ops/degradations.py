@@ -105,7 +105,8 @@ class KernelBlur(A.ImageOnlyTransform):  # type: ignore[misc]
             least, most = self.betap_range if shape.startswith("plateau") else self.betag_range
             middle = min(max(least, 1.0), most)
             drawn["beta"] = random.uniform(*((least, middle) if random.random() < 0.5 else (middle, most)))
-        return {**drawn, "kernel": blur_kernel(**drawn)}
+        # `shape` is that of the image among the draws that are kept.
+        return {"kind": shape, **drawn, "kernel": blur_kernel(**drawn)}
 
     def apply(self, img: np.ndarray, kernel: np.ndarray, **_: Any) -> np.ndarray:
         """The image, blurred."""
