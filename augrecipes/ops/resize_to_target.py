@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import cv2
 import numpy as np
 from pydantic import AfterValidator
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
 from augrecipes.compat.albumentations import geometric as fgeometric  # as other transforms call it: see `instead.py`
+from augrecipes.ops.constants import INTERPOLATION
 from augrecipes.ops.matlab_bicubic import imresize
 
-_Method = Literal["matlab_bicubic", "area", "linear", "cubic"]
+_Method = Literal["matlab_bicubic", "area", "linear", "cubic", "nearest", "nearest_exact", "lanczos4"]
 _Range = tuple[float, float]
-_OPENCV = {"area": cv2.INTER_AREA, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
 
 
 class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
     """Resizes to the size that the target of the Degrade around it has on its own grid.
 
     Args:
-        method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`.
+        method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`,
+            `nearest`, `nearest_exact` and `lanczos4`.
         scale: range of a factor of that size, for a resize on the way there, as Real-ESRGAN's second; whole pixels.
         round_between: with `matlab_bicubic` on whole numbers, round between the two passes, as MATLAB does.
         p: probability.
@@ -46,12 +46,11 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
         scale: Annotated[_Range, AfterValidator(check_range_bounds(0.01, 16)), AfterValidator(nondecreasing)]
 
     def __init__(
-        self, method: _Method = "matlab_bicubic", round_between: bool = True, scale: _Range = (1.0, 1.0),
-        p: float = 1.0,
+        self, method: _Method = "matlab_bicubic", round_between: bool = True, scale: _Range = (1, 1), p: float = 1.0
     ) -> None:  # fmt: skip
         super().__init__(p=p)
         self.method, self.round_between, self.scale = method, round_between, (scale[0], scale[1])
-        self.interpolation = _OPENCV.get(method)
+        self.interpolation = INTERPOLATION.get(method)
         self.size: tuple[int, int] | None = None
         self.full_range = (0.0, 1.0)
 

@@ -142,6 +142,6 @@ RECORDS = (
         resizes="target",
         module="augrecipes.ops.resize_to_target",
         native=_to_target,
-        native_note="`method` area, linear or cubic",
+        native_note="`method` area, linear, cubic or nearest",
     ),
 )
