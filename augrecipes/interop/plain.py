@@ -288,7 +288,7 @@ class _Script:
         """A step of `equivalent` under its line of the recipe; groups that stand for weights have none."""
         above = [] if written is None else [f"{indent}# {harmless(line_of(written))}"]
         if not step.is_group:
-            return [*above, f"{indent}{self.called(registry.get_class(step.name), registry.keywords(step))},"]
+            return [*above, f"{indent}{self.called(registry.plain_class(step), registry.keywords(step))},"]
         count, same = len(step.steps), written is not None and len(written.steps) == len(step.steps)
         origins = written.steps if written is not None and same else [None] * count
         inside = [line for pair in zip(step.steps, origins, strict=True) for line in self.step(*pair, indent + " " * 8)]

@@ -203,20 +203,22 @@ class PoissonNoise(A.ImageOnlyTransform):  # type: ignore[misc]
 
     def apply(self, img: np.ndarray, scale: float, random_seed: int, **_: Any) -> np.ndarray:
         """The image with noise."""
-        top, counted = 255.0 if img.dtype == np.uint8 else 1.0, img if img.ndim > 2 else img[..., None]
+        top, image = 255.0 if img.dtype == np.uint8 else 1.0, img.reshape(*img.shape[:2], -1)
+        counted = image
         if not self.per_channel:
-            gray = cv2.cvtColor(img, cv2.COLOR_RGB2GRAY) if counted.shape[2] == 3 else counted.mean(axis=2)
-            counted = gray[..., None]
+            counted = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.shape[2] == 3 else image.mean(axis=2))[
+                ..., None
+            ]
         levels = np.rint(np.clip(counted * (255 / top), 0, 255)).astype(np.uint8)
         photons = 2.0 ** np.ceil(np.log2(np.count_nonzero(np.bincount(levels.ravel()))))
         counts = np.random.default_rng(random_seed).poisson(levels * (photons / 255))
         noise = (counts / photons - levels / 255) * (scale * top)
-        noisy = np.clip(img + noise.reshape(noise.shape[: img.ndim]), 0, top)
+        noisy = np.clip(image + noise, 0, top).reshape(img.shape)
         return (np.rint(noisy) if img.dtype == np.uint8 else noisy).astype(img.dtype)
 
 
 @fpixel.uint8_io  # type: ignore[untyped-decorator]
-def _through_jpeg(img: np.ndarray, quality: int, subsampling: Subsampling) -> np.ndarray:
+def _through_jpeg(img: np.ndarray, quality: int, subsampling: Subsampling) -> Any:
     """H×W×3 behind a JPEG whose colours are sampled like this."""
     factor = getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{subsampling.replace(':', '')}")
     how = [cv2.IMWRITE_JPEG_QUALITY, quality, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factor]

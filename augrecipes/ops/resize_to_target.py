@@ -46,8 +46,7 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
         scale: Annotated[_Range, AfterValidator(check_range_bounds(0.01, 16)), AfterValidator(nondecreasing)]
 
     def __init__(
-        self, method: _Method = "matlab_bicubic", round_between: bool = True, scale: _Range = (1.0, 1.0),
-        p: float = 1.0,
+        self, method: _Method = "matlab_bicubic", round_between: bool = True, scale: _Range = (1, 1), p: float = 1.0
     ) -> None:  # fmt: skip
         super().__init__(p=p)
         self.method, self.round_between, self.scale = method, round_between, (scale[0], scale[1])

@@ -161,7 +161,7 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
         _check_image(context, getattr(node.entries.get(target), "at", {}), own, image.get("dtype"))
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
-        for key in ("channels", "bands", "dtype", "range", "nodata"):
+        for key in ("channels", "bands", "dtype", "range", "nodata", "icc"):
             if own.get(key, image.get(key)) != image.setdefault(key, own.get(key)):
                 message = f"all targets have the same {key}, and others have {image[key]}"
                 context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")

@@ -207,7 +207,7 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     if (bands := changed.pop("bands", None)) is not None:
         changed["channels"] = bands.written()
     image: dict[str, Any] = {
-        key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed
+        key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "icc", "min_size") if key in changed
     }
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)

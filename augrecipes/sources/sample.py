@@ -94,7 +94,7 @@ def decode_arguments(
     wanted, is_deep = channels or inputs.stored_channels, inputs.dtype in ("uint16", "float32")
     frames = "channels" if wanted and frames is None and not os.environ.get(FRAMES) else frames
     decode = {"exif": exif, "channels": wanted or (None if is_deep else 3), "max_pixels": max_pixels}
-    decode |= {"depth": depth, "frames": frames}
+    decode |= {"depth": depth, "frames": frames} | ({"icc": inputs.icc} if inputs.icc else {})
     return decode | ({"dtype": inputs.dtype, "has_range": inputs.range is not None} if is_deep else {})
 
 

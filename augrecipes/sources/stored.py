@@ -292,6 +292,10 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     for why in unlike(store, inputs):
         raise _unfit(store, why)
     tell_of_absent(recipe, {name for name, present in has.items() if present})
+    if about["decode"].get("icc") != inputs.icc:
+        raise _unfit(
+            store, f"was packed with `icc: {about['decode'].get('icc')}`, the recipe's inputs say {inputs.icc}"
+        )
     depth = (about["inputs"].get("image") or {}).get("dtype")
     if depth != inputs.deep_dtype:
         what = f"images of {depth or 'uint8'}, the recipe's inputs say {inputs.deep_dtype or 'uint8'}"

@@ -173,6 +173,13 @@ def test_a_call_takes_lr_or_not() -> None:
         mixed(None).compile().at(0)(hr=hr, lr=lr)
 
 
+def test_a_transform_adds_what_a_degrade_makes() -> None:
+    hr = scene(0)
+    for recipe in (mixed(None), mixed(0.5)):
+        found = recipe.transform()({"hr": hr, "name": "a"})
+        assert (found["lr"].shape, found["hr"].shape, found["name"]) == ((8, 8, 3), (32, 32, 3), "a")
+
+
 def same(one: dict, other: dict) -> bool:
     return all(torch.equal(one[name], other[name]) for name in ("lr", "hr"))
 

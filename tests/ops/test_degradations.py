@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 import augrecipes as ar
+from augrecipes.interop.plain import python_of
 from augrecipes.native.kernels import using
 from augrecipes.ops.degradations import ImageCompression, KernelBlur, PoissonNoise, blur_kernel
 
@@ -87,7 +88,7 @@ def test_sinc_is_the_published_one_and_that_of_ringing_overshoot(side: int, cuto
 
 @pytest.mark.parametrize("shape", [*ROUND, *TURNED, "sinc"])
 @pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "none")
-def test_the_drawn_kernel_blurs_ramps_as_defined(shape: str, kernels: Any) -> None:
+def test_the_drawn_kernel_blurs_ramps_as_defined(shape: Any, kernels: Any) -> None:
     step = KernelBlur(shapes={shape: 1}, p=1.0)
     step.py_random = Random(1)
     for channels in (1, 3, 4):
@@ -291,3 +292,14 @@ def test_sixteen_bits() -> None:
 def test_what_makes_no_sense_is_an_error_of_the_recipe(step: Any) -> None:
     with pytest.raises(ar.RecipeError, match=r":\d+:\d+: E3"):
         ar.load({"version": 1, "recipe": "t", "steps": [step], "eval": []})
+
+
+def test_albumentations_class_stands_for_what_it_can_do() -> None:
+    steps = [
+        {"ImageCompression": {"p": 1, "id": "a"}},
+        {"ImageCompression": {"subsampling": "4:4:4", "p": 1, "id": "b"}},
+    ]
+    recipe = ar.load({"version": 1, "recipe": "t", "steps": steps, "eval": []})
+    classes = [type(step) for step in recipe.to_albumentations().transforms[:2]]
+    assert classes == [A.ImageCompression, ImageCompression]
+    assert "A.ImageCompression(p=1.0)" in python_of(recipe)

@@ -198,11 +198,15 @@ def checked(
         for name, cut in cuts.items()
         if cut
     )
+    profiles = {} if recipe.inputs.icc else defects.profile_notes(headers)
+    others = (
+        [f"{counted(len(profiles), 'image')}, {min(profiles)} first: {profiles[min(profiles)]}"] if profiles else []
+    )
     return replace(
         pairs,
         scenes=[pairs.scenes[i] for i in fine],
         defects=[*pairs.defects, *wrong.values()],
-        notes=[*pairs.notes, *map(str, cropped)],
+        notes=[*pairs.notes, *map(str, cropped), *others],
         cropped=cropped,
         columns=columns_at(fine, pairs.columns),
     )
