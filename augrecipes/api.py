@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from augrecipes import display
+from augrecipes import report
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import RecipeMethods
 
@@ -183,6 +183,6 @@ def bind() -> None:
     """Give packages below what they ask for by name: methods of Recipe, pages and sheets, the parts of kinds."""
     for method in _METHODS:
         setattr(RecipeMethods, method.__name__, method)
-    display.renderers |= {"html": html_of, "dataset": sheet_of_dataset}
+    report.renderers |= {"html": html_of, "dataset": sheet_of_dataset}
     for kind in kinds.KINDS:
         kinds.register(kind, f"augrecipes.kinds.{kind}")

@@ -1,10 +1,12 @@
-"""What a command says of what it did, as data: facts, tables and notes, which print on a terminal or become JSON."""
+"""What objects and commands say of themselves: facts, tables and notes for terminals and JSON; pages in notebooks."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from io import StringIO
 from math import isfinite
@@ -189,3 +191,29 @@ def _hanging(before: str, text: str, console: Any, more: int = 0) -> list[Text]:
     room = max(console.width - len(before) - more, _LEAST)
     first, *others = _text(text, console.width).wrap(console, room, overflow="fold") or [Text("")]
     return [Text(before) + first, *(Text(" " * (len(before) + more)) + line for line in others)]
+
+
+# What draws pages ("html") and sheets ("dataset"). `augrecipes/__init__.py` says it: it stands above all that is shown.
+renderers: dict[str, Callable[..., Any]] = {}
+
+
+class Displayed:
+    """An object that a notebook shows as HTML; terminals have its `repr`."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """The object as HTML that needs nothing else: no file, no script, no network. Never raises."""
+        return str(renderers["html"](self))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Log no warnings of recipes that are compiled to be shown: who runs them gets them."""
+    log = logging.getLogger("augrecipes")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -20,7 +20,7 @@ import torch
 from harness import Row, alone, in_turns, met, run
 from peers import AbsentError, torchvision
 from PIL import Image
-from workloads import photos
+from workloads import photos, stained
 
 import augrecipes as ar
 from augrecipes.bench.sides import compose
@@ -51,8 +51,8 @@ def _compiling(options: Any) -> Iterator[Row]:
 def _samples(options: Any) -> Iterator[Row]:
     turns, tile = 6 if options.quick else 60, photos(256, 256)[0]
     counter = itertools.count()
-    for name, optimize in itertools.product(("stained-tissue", "imagenet-train"), ("none", "exact")):
-        recipe = ar.load(name)
+    recipes = {"W1 of 256²": stained(256, 224), "imagenet-train": ar.load("imagenet-train")}
+    for (name, recipe), optimize in itertools.product(recipes.items(), ("none", "exact")):
         plain, pipeline = compose(recipe), recipe.compile(optimize=optimize)
         pair = in_turns(
             lambda: pipeline.at(next(counter))(image=tile),  # noqa: B023  called within the turn of the loop

@@ -36,6 +36,8 @@ def main() -> None:
         render_policies(folder / "photos" / "landscape" / "photo-003.jpg")
         scenes = draw_scenes(folder / "pairs", count=3)
         render("pair", "sr-x4", scenes.roots("hr", "lr"), folder, rows=1, columns=4)
+        degraded = cv2.imread(str(preview("real-esrgan-x4", scenes.roots("hr"), folder / "degraded.png", pairs=2)))
+        cv2.imwrite(str(DOCS / "degraded.jpg"), degraded, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
         slides = draw_slides(folder / "slides", bags=3)
         render("bag", "stained-tissue-bag", slides, folder, rows=1, columns=8)
 

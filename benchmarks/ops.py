@@ -26,10 +26,10 @@ from wild import measure
 
 import augrecipes as ar
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.display import quiet
 from augrecipes.errors import AugrecipesError
 from augrecipes.ops import catalog
 from augrecipes.ops.groups import DEGRADE, GROUPS
+from augrecipes.report import quiet
 
 _PUBLISHED = Path(__file__).with_name("published_steps.yaml")
 _ARGUMENTS = Path(__file__).with_name("arguments.yaml")

@@ -282,6 +282,7 @@ def document() -> Schema:
             "by_epoch": grammar.BY_EPOCH,
             "batchStep": sections.schema(),
             "image": grammar.IMAGE,
+            "pairImage": grammar.PAIR_IMAGE,
             "sceneTarget": grammar.TARGET,
             "output": grammar.OUTPUT,
             **grammar.STEP_KEYS,

@@ -286,9 +286,7 @@ def test_type_checkers_see_the_same_public_names() -> None:
     assert seen | {"__version__"} == set(augrecipes.__all__)
 
 
-PARSED = (
-    "from augrecipes.recipe.gallery import *; from augrecipes.recipe.parse import parse_file as p; n = gallery_names"
-)
+PARSED = "from augrecipes.recipe.gallery import *; from augrecipes.recipe.parse import load as p; n = gallery_names"
 LINTED = """
 from augrecipes.lint import lint
 from augrecipes.recipe.model import Arguments, Recipe, Step

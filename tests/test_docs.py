@@ -28,10 +28,12 @@ STATUS = {
     "augrecipes check config.yaml": 2,
     "augrecipes check faded.yaml": 2,  # without its --plugin
     "augrecipes check first-try.yaml": 2,
+    "augrecipes check train_redux.yaml": 2,
     "augrecipes check train_x4.yaml": 2,
     "augrecipes diff my-recipe.yaml --set Rotate.limit=40 --without VerticalFlip": 1,
     "augrecipes import train.py --no-time -o sized.yaml": 1,  # a size is not in the file
     "augrecipes import train_mixed.py --no-time -o mixed.yaml": 1,  # labels are smoothed in the loss
+    "augrecipes import train_otf.toml --no-time -o otf.yaml": 1,  # resizemix is left out
     "augrecipes import train_rfdetr.py --no-time -o rfdetr.yaml": 1,  # a name is misspelt
 }
 
@@ -61,7 +63,7 @@ def commands(page: str) -> Iterator[Command]:
 
 def file_name(text: str) -> str | None:
     """The name that a file shown on a page opens with."""
-    name = re.match(r"# (\S+\.(?:yaml|py))\n", text)
+    name = re.match(r"# (\S+\.(?:yaml|py|toml))\n", text)
     return str(name[1]) if name else None
 
 

@@ -18,10 +18,9 @@ import numpy as np
 
 from augrecipes.compiler.lowering.lower import copied
 from augrecipes.compiler.run import draws
-from augrecipes.display import Displayed
 from augrecipes.ops.box_formats import from_corners_px
 from augrecipes.recipe.model import Optimize
-from augrecipes.report import Note, Report, TextTable
+from augrecipes.report import Displayed, Note, Report, TextTable
 from augrecipes.seeds import END_OF_KEYS, MASK, mix
 
 _SECONDS, _LEAST = 0.5, 3

@@ -36,7 +36,7 @@ class Estimate:
         mean: of the samples with a finite value; NaN where there is none.
         low: of the interval that holds the mean with a probability of `CONFIDENCE`; NaN of fewer than two.
         high: the same.
-        samples: the value of each; NaN where there is none.
+        samples: the value of each; NaN where it is not finite, or there is none.
     """
 
     mean: float
@@ -52,7 +52,8 @@ def estimate(samples: NDArray[np.float64]) -> Estimate:
     >>> found.mean, found.low < 1 < 3 < found.high
     (2.0, True)
     """
-    finite = samples[np.isfinite(samples)]
+    samples = np.where(np.isfinite(samples), samples, nan)
+    finite = samples[~np.isnan(samples)]
     mean = float(finite.mean()) if len(finite) else nan
     error = student(len(finite)) * float(finite.std(ddof=1)) / len(finite) ** 0.5 if len(finite) > 1 else nan
     return Estimate(mean, mean - error, mean + error, tuple(samples.tolist()))
@@ -101,17 +102,16 @@ class FidelityVerdict:
 
 
 def psnr_and_ssim(
-    image: NDArray[Any], reference: NDArray[Any], border: int = 0, full_range: tuple[float, float] = (0, 255), *,
-    luma: bool = True,
-) -> tuple[float, float]:  # fmt: skip
-    """Peak signal-to-noise ratio, dB, infinite where both are equal; and structural similarity.
+    image: NDArray[Any], reference: NDArray[Any], border: int = 0, full_range: tuple[float, float] = (0, 255)
+) -> tuple[float, float]:
+    """Peak signal-to-noise ratio, dB, infinite where both are equal, and structural similarity: of luma (BT.601,
+    16..235, not rounded) where images have three channels, else of all channels.
 
     Args:
         image: H×W×C, of any dtype.
         reference: the same.
         border: px left out at each edge; where nothing is left both are NaN.
         full_range: values that are black and white, which become 0 and 255.
-        luma: of RGB measure BT.601's luma (16..235, not rounded); else all channels, and their mean.
 
     Source: Wang et al., "Image quality assessment: from error visibility to structural similarity", IEEE Transactions
     on Image Processing 13(4), 2004: a Gaussian window, where it lies inside; NaN where it does not fit.
@@ -124,7 +124,7 @@ def psnr_and_ssim(
     inner = slice(border, height - border), slice(border, width - border)
     low, high = full_range
     x, y = ((each[inner].astype(np.float64) - low) * (255 / (high - low)) for each in (image, reference))
-    if luma and x.shape[2] == len(_LUMA):
+    if x.shape[2] == len(_LUMA):
         x, y = x @ _LUMA + 16, y @ _LUMA + 16
     error = np.square(x - y).mean() if x.size else nan
     psnr = float(10 * np.log10(255**2 / error)) if error else inf
@@ -165,28 +165,28 @@ def bicubic_likeness(
 
 def fidelities(likeness: Sequence[Likeness]) -> tuple[Fidelity, ...]:
     """Of each target what its samples come to; a sample that is left out is empty."""
-    return tuple(
-        Fidelity(*names, estimate(values[0]), estimate(values[1]), int(np.isposinf(values[0]).sum()))
-        for names in sorted(set().union(*likeness))
-        for values in [np.array([one.get(names, (nan, nan)) for one in likeness]).T]
-    )
+    found = []
+    for names in sorted(set().union(*likeness)):
+        psnr, ssim = np.array([one.get(names, (nan, nan)) for one in likeness]).T
+        found.append(Fidelity(*names, estimate(psnr), estimate(ssim), int(np.isposinf(psnr).sum())))
+    return tuple(found)
 
 
 def fidelity_verdicts(fidelity: Mapping[str, Sequence[Fidelity]]) -> Iterator[FidelityVerdict]:
     """Every two recipes compared, target by target; `fidelity`: by the recipe's name."""
-    measured = [(f"{one.target} of {name}", name, one) for name, some in fidelity.items() for one in some]
-    for (first, name, a), (second, other, b) in combinations(measured, 2):
+    measured = [(name, one) for name, some in fidelity.items() for one in some]
+    for (name, a), (other, b) in combinations(measured, 2):
         if a.target == b.target:
             pairs = (a.psnr, b.psnr), (a.ssim, b.ssim)
-            with np.errstate(invalid="ignore"):  # both infinite: no difference is known
-                psnr, ssim = (estimate(np.subtract(mine.samples, others.samples)) for mine, others in pairs)
+            psnr, ssim = (estimate(np.subtract(mine.samples, others.samples)) for mine, others in pairs)
             enough = np.isfinite(psnr.samples).sum() >= FEWEST_ROUNDS
             differs = bool(enough and (psnr.low > 0 or psnr.high < 0))
-            near, far = (first, second) if psnr.mean > 0 else (second, first)
-            decibels = interval(*sorted((abs(psnr.low), abs(psnr.high))))
-            text = f"{near} is {decibels} dB closer to {a.reference} than {far}"
-            if not differs:
-                text = f"{first} and {second}: no statistically significant difference in PSNR"
+            names = [f"{a.target} of {recipe}" for recipe in (name, other)]
+            text = f"{' and '.join(names)}: no statistically significant difference in PSNR"
+            if differs:
+                near, far = names if psnr.low > 0 else names[::-1]
+                decibels = interval(*sorted((abs(psnr.low), abs(psnr.high))))
+                text = f"{near} is {decibels} dB closer to {a.reference} than {far}"
             yield FidelityVerdict(name, other, a.target, psnr, ssim, differs, text)
 
 

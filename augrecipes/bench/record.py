@@ -24,12 +24,11 @@ from augrecipes.bench.sweep import Sweep
 from augrecipes.bench.timing import CONFIDENCE, Gaps, Ratio
 from augrecipes.bench.training import Training
 from augrecipes.compat.guard import version_of
-from augrecipes.display import Displayed
 from augrecipes.errors import BenchError, counted
 from augrecipes.machine import cores
 from augrecipes.native.described import described
 from augrecipes.paths import write_file
-from augrecipes.report import to_plain
+from augrecipes.report import Displayed, to_plain
 from augrecipes.versions import features, plugins
 
 SCHEMA_VERSION = 1

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.cli.parsing import refusal
 from augrecipes.errors import RecipeError
+from augrecipes.paths import is_archive
+from augrecipes.user_code import is_named
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
@@ -60,9 +62,9 @@ def loaded(args: Namespace, recipe: str = "") -> Recipe:
     return load(recipe or args.recipe, overrides=overrides(args.set), without=args.without)
 
 
-def selected(args: Namespace, *names: str) -> dict[str, Any]:
-    """Some of the arguments of a command, by their names."""
-    return {name: getattr(args, name) for name in names}
+def selected(args: Namespace, names: str) -> dict[str, Any]:
+    """Some of the arguments of a command, by their names with spaces between them."""
+    return {name: getattr(args, name) for name in names.split()}
 
 
 def numbers(text: str, option: str, least: int, most: int) -> list[int]:
@@ -133,7 +135,7 @@ def is_data(word: str) -> bool:
         return path.is_file() and _is_annotated(path)
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
-    return _named(word) is not None or _is_python(word) or _are_archives([word])
+    return _named(word) is not None or is_named(word) or _are_archives([word])
 
 
 def _is_annotated(path: Path) -> bool:
@@ -166,7 +168,7 @@ def data_of(words: Sequence[str]) -> Any:
     if len(words) == 1 and (pairs[0] is None or Path(words[0]).exists()):
         if not words[0]:
             raise refusal("'' names no folder")
-        if _is_python(words[0]) and not Path(words[0]).exists():
+        if is_named(words[0]) and not Path(words[0]).exists():
             from augrecipes.sources.opened import NamedSource
 
             return NamedSource(words[0])
@@ -188,15 +190,7 @@ def data_of(words: Sequence[str]) -> Any:
     return data | _settings(folders) if _FILES in folders else data
 
 
-def _is_python(word: str) -> bool:
-    from augrecipes.user_code import is_named
-
-    return is_named(word)
-
-
 def _are_archives(words: Sequence[str]) -> bool:
-    from augrecipes.paths import is_archive
-
     return all(is_archive(word) and _named(word) is None for word in words)
 
 

@@ -82,7 +82,7 @@ def bench(args: Namespace) -> None:
         workers=workers,
         sizes=sizes,
         undecided=None if baseline is None else partial(baseline.undecided, limit=limit),
-        **selected(args, "samples", "batch_size", "seconds", "train_step", "device", "effects", "ablate"),
+        **selected(args, "samples batch_size seconds train_step device effects ablate"),
     )
     setting = Setting(data, args.mode, args.seed, args.masks)
     with report_once():

@@ -145,8 +145,7 @@ def check_all(
             if file == STDIN:
                 data = getattr(sys.stdin, "buffer", sys.stdin).read(_MOST_BYTES)
                 return lint(parse.parse_text(data, file="<stdin>", root=Path.cwd(), overrides=changes, without=without))
-            recipe, wrong = parse.parse_file(gallery.find(file), overrides=changes, without=without)
-            return wrong if recipe is None else (*wrong, *lint(recipe))
+            return lint(parse.load(gallery.find(file), overrides=changes, without=without))
         except RecipeError as error:
             return error.problems or (Diagnostic(str(error), 1, 1, file=file),)
 

@@ -54,7 +54,7 @@ def check_data(args: Namespace) -> None:
     without_torch()
     recipe = loaded(args)
     _fits(recipe, data, args.masks, templates)
-    how = {"masks": args.masks and str(args.masks), "names": templates, **selected(args, "split", "content")}
+    how = {"masks": args.masks and str(args.masks), "names": templates, **selected(args, "split content")}
     checked = _check(recipe, args.mode, data, how)
     report = {
         "kind": recipe.kind,
@@ -137,7 +137,7 @@ def verify(args: Namespace) -> None:
         checked_path(args.out)
     recipe = loaded(args)
     with progress("comparing") as advance:
-        how = selected(args, "mode", "optimize", "seed", "samples", "epochs", "masks")
+        how = selected(args, "mode optimize seed samples epochs masks")
         verification = check(recipe, data, progress=advance, **how)
     written = None
     if args.out is not None:

@@ -103,8 +103,8 @@ def _gains(recipe: Recipe) -> dict[str, Any]:
     import numpy as np
 
     from augrecipes.demo.photos import CLASSES, render_photo
-    from augrecipes.display import quiet
     from augrecipes.interop.gain import gain
+    from augrecipes.report import quiet
 
     try:
         with quiet():  # the lints are printed by themselves

@@ -68,20 +68,7 @@ def pack(args: Namespace) -> None:
     from augrecipes.packing.ray import write_on_ray
     from augrecipes.packing.run import prepare, write
 
-    how = selected(
-        args,
-        "format",
-        "quality",
-        "mode",
-        "epochs",
-        "through",
-        "seed",
-        "masks",
-        "split",
-        "on_error",
-        "part",
-        "shard_size",
-    )
+    how = selected(args, "format quality mode epochs through seed masks split on_error part shard_size")
     packing = prepare(loaded(args), data, args.out, **how)
     if args.json != STDOUT:
         _describe(packing)
@@ -92,7 +79,7 @@ def pack(args: Namespace) -> None:
     try:
         with progress("packing") as advance:
             if args.engine == "ray":
-                packing = write_on_ray(packing, **selected(args, "address", "parts", "on_error"), advance=advance)
+                packing = write_on_ray(packing, **selected(args, "address parts on_error"), advance=advance)
             else:
                 packing = write(packing, args.workers, args.on_error, advance)
     except KeyboardInterrupt:

@@ -118,7 +118,7 @@ def explain(args: Namespace) -> None:
 
     explained = explain_recipe(recipe, args.mode, args.optimize, "encoded" if data is None else "uint8")
     if data is not None:
-        explained = _timed(explained, recipe, data, **selected(args, "masks", "seed", "seconds"))
+        explained = _timed(explained, recipe, data, **selected(args, "masks seed seconds"))
     report = explained.to_json()
     answer(args, report, lambda: show(report_of(report)))
 
@@ -180,7 +180,7 @@ def diff(args: Namespace) -> None:
     differences = compare(a, b, modes)
     report = differences.to_json()
     if data is not None:
-        how = selected(args, "rows", "optimize", "seed", "epoch", "masks")
+        how = selected(args, "rows optimize seed epoch masks")
         report["picture"] = _drawn(a, b, data, args.out, mode=modes[0], **how)
 
     def tell() -> None:

@@ -34,10 +34,9 @@ def preview(args: Namespace) -> None:
     recipe = loaded(args)
     with progress("rendering") as advance:
         channels = [int(name) if name.isdecimal() else name for name in args.channels.split(",") if name]
-        names = "rows columns seed epoch stages batch pairs mode optimize masks"
-        how = selected(args, *names.split())
+        how = selected(args, "rows columns seed epoch stages batch pairs mode optimize masks")
         written = render(recipe, data, args.out, **how, channels=channels, progress=advance)
-    report = {"recipe": recipe.name, "digest": recipe.digest, **selected(args, "mode", "seed"), "picture": written}
+    report = {"recipe": recipe.name, "digest": recipe.digest, **selected(args, "mode seed"), "picture": written}
     answer(args, report, lambda: say_line(written))
 
 
@@ -63,7 +62,7 @@ def studio(args: Namespace) -> None:
     from augrecipes.studio.studio import opened
 
     data = data_of(args.data) if args.data else None
-    server = StudioServer(opened(args.recipe, data, **selected(args, "masks", "read_only")), args.port)
+    server = StudioServer(opened(args.recipe, data, **selected(args, "masks read_only")), args.port)
     note("the studio is for this machine alone; Ctrl-C ends it")
     say(server.address, wrap=False, secrets=True)
     if not args.no_open:

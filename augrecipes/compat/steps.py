@@ -18,7 +18,26 @@ Draws = dict[str, Any]
 
 _BASE = A.BasicTransform
 HowMany = Literal["one", "some", "all"]
-_GROUPS: dict[type, HowMany] = {A.OneOf: "one", A.SomeOf: "some", A.RandomOrder: "some", A.Sequential: "all"}
+
+
+class RandomOrder(A.RandomOrder):  # type: ignore[misc]
+    """RandomOrder in which the steps at some places keep their order: they share the turns that are drawn for them.
+
+    Attributes:
+        kept_places: places of these steps.
+    """
+
+    kept_places: frozenset[int] = frozenset()
+
+    def _get_idx(self) -> np.ndarray:
+        order = super()._get_idx()
+        kept = iter(sorted(place for place in order if place in self.kept_places))
+        return np.array([next(kept) if place in self.kept_places else place for place in order])
+
+
+_GROUPS: dict[type, HowMany] = {
+    A.OneOf: "one", A.SomeOf: "some", A.RandomOrder: "some", RandomOrder: "some", A.Sequential: "all",
+}  # fmt: skip
 _CALLS = frozenset({_BASE.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
 _TRUSTED = frozenset({"albumentations", "augrecipes"})
 # What albumentations hands to every step, where it has such an attribute.

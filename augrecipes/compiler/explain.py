@@ -24,7 +24,6 @@ from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obst
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.rewrite.rule import runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
-from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.described import described
@@ -34,7 +33,7 @@ from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step, canonical
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.report import to_plain
+from augrecipes.report import Displayed, to_plain
 
 if TYPE_CHECKING:
     from augrecipes.compiler.timing import PlanTiming  # brings albumentations with it

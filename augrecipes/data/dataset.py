@@ -19,10 +19,10 @@ from augrecipes.data.checks import TakesSettings, as_recipe, relabelled
 from augrecipes.data.epochs import EpochClock, check_epoch, current
 from augrecipes.data.order import Indices, check_weights
 from augrecipes.data.sample_keys import SampleKeys
-from augrecipes.display import Displayed, renderers
 from augrecipes.images.losses import Depth, Frames, chosen_policies
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
+from augrecipes.report import Displayed, renderers
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.columns import Classes, Columns, digest_of
 from augrecipes.sources.files import MAX_PIXELS

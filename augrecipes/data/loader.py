@@ -20,8 +20,8 @@ from augrecipes.data.reader_plan import Backend, ReaderPlan, pins_memory, plan_r
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
 from augrecipes.data.threads import Budget
-from augrecipes.display import Displayed
 from augrecipes.errors import counted
+from augrecipes.report import Displayed
 from augrecipes.sources.opened import check_items
 
 # Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number; and how many

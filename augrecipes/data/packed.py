@@ -151,7 +151,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         check(self.recipe)
         rest = suffix_recipe(self.recipe, mode, baked, self.store.about["channels"])
         pipeline = build(rest, mode, seed=self.seed, resumes=True, **self._compile)
-        check_targets(self.store, pipeline.targets, mode)
+        check_targets(self.store, tuple(name for name in pipeline.targets if name not in pipeline.optional), mode)
         return pipeline
 
     @property
@@ -227,6 +227,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         stored = source.rows(rows, epoch + virtual // len(self.table))
         if facts.scales:
             whole = self.recipe.inputs.min_size is None and not self.store.encodes  # others are read one by one
+            whole = whole and not cast("Any", pipeline).choices((0, 0, 0), self.store.targets)
             images = in_memory(self.store, pipeline.targets, stored, decodes=True) if whole else None
             return None if images is None else cast("Any", pipeline).run_batch(epoch, virtual, images, allocate)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"

@@ -75,9 +75,10 @@ def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int)
     """Read a sample without running the recipe; see `RecipeDataset.given`."""
     virtual = ds.sample_keys.key(position_of(as_index(index), len(ds)))
     unit = ds.table.units_of(virtual % len(ds.table))[tile]
-    scales = ds.recipe.scales  # files have the largest first
-    names = sorted(ds.pipeline.targets, key=lambda name: -scales[name]) if scales else [*ds.pipeline.targets]
     stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
+    names = [*ds.pipeline.targets]
+    if ds.recipe.scales:  # files have the largest first
+        names = [*ds.pipeline.wanted(0, 0, ds.source.there(unit, stored_epoch))]
     try:
         return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
     except DataError as error:
@@ -92,13 +93,16 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
     pipeline, scaled = ds.pipeline, ds.recipe.facts.scales
     views = tuple(name for name in pipeline.outputs if name != "image") if ds.recipe.facts.views else ()
     # The other section of a recipe, which a subset may run, may make what this one reads.
-    names = pipeline.targets if scaled else None
+    stored_epoch, names, others = epoch + virtual // len(ds.table), None, dict[str, Any]()
+    if scaled:
+        wanted = pipeline.wanted(epoch, virtual, ds.source.there(row, stored_epoch))
+        names, others = [name for name in wanted if wanted[name]], dict.fromkeys(wanted)  # what is not read is None
     try:
-        targets, extra = ds.source.parts(row, epoch + virtual // len(ds.table), undecoded=pipeline.reads, names=names)
+        targets, extra = ds.source.parts(row, stored_epoch, undecoded=pipeline.reads, names=names)
         single = None if ds.recipe.inputs.stack else allocate_in_batch("image")  # a stack comes in memory of its own
         several = (scaled or views) and allocate_in_batch("image")
         out: Any = {name: allocate_in_batch(name) for name in pipeline.outputs} if several else single
-        output = pipeline.at(index=virtual, epoch=epoch)(**targets, out=out)
+        output = pipeline.at(index=virtual, epoch=epoch)(**{**others, **targets}, out=out)
     except DataError as error:
         if not scaled:
             raise

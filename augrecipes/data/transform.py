@@ -169,7 +169,10 @@ class SampleTransform:
         results |= {name: value for name, value in extra.items() if name not in results}
         if views and "image" not in results:
             results["image"] = {name: value for name, value in results.items() if name not in parts}
-        return {name: results.get(name, value) for name, value in parts.items()}
+        made = pipeline.outputs if pipeline.recipe.facts.scales else ()  # by a Degrade
+        return {name: results.get(name, value) for name, value in parts.items()} | {
+            name: results[name] for name in made
+        }
 
 
 def _there(name: str, sample: Mapping[str, Any]) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from augrecipes.display import Displayed
 from augrecipes.errors import counted
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.recipe.words import text
-from augrecipes.report import Note, Report, TextTable, to_plain
+from augrecipes.report import Displayed, Note, Report, TextTable, to_plain
 
 What = Literal["added", "removed", "moved", "changed"]
 Draws = Literal["kept", "changed", "none"]

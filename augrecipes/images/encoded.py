@@ -24,7 +24,8 @@ from augrecipes.images.format import (
     stage,
 )
 from augrecipes.images.losses import ALPHA, SampleType, find_loss, is_stack, narrow, warn_once
-from augrecipes.images.pixels import FLIPS_COLUMNS, FLIPS_ROWS, TRANSPOSES, as_mask, as_pixels, owned
+from augrecipes.images.pixels import FLIPS_COLUMNS, FLIPS_ROWS, TRANSPOSES, as_mask, as_pixels, owned, with_channels
+from augrecipes.images.profiles import PROFILE, foreign_profile, to_srgb
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.images.tiff_images import as_stack, page_headers
 from augrecipes.native.libjpeg import Coded
@@ -50,6 +51,7 @@ class Encoded:
         shape: H×W×C after that.
         mask: its samples are labels: H×W×1 of 8 bits in parts, of any dtype by `labels`.
         dtype: of its pixels: uint8; or uint16 or float32, which have the file's own values.
+        to_srgb: values are converted from the file's colour profile.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Encoded:
     shape: tuple[int, int, int]
     mask: bool = False
     dtype: np.dtype[Any] = _UINT8
+    to_srgb: bool = False
 
     def __repr__(self) -> str:
         return f"Encoded({self.name!r}, {self.header.format}, {self.shape})"
@@ -124,6 +127,9 @@ class Encoded:
             how, part = FORMATS[self.header.format], self._stored(y0, x0, y1, x1, reduce)
             if self.mask:
                 return as_pixels(how.labels(self.data, self.header, part), self.header, 1, self.turn)
+            if self.to_srgb:  # before channels are joined
+                own = as_pixels(how.decode(self.data, self.header, None, part), self.header, None, self.turn)
+                return with_channels(to_srgb(own, self.header), self.shape[2])
             raster = how.decode(self.data, self.header, self.channels, part)
             if note := self.note(raster):
                 warn_once("narrow", f"{self.name}: has {note}")
@@ -148,7 +154,7 @@ class Encoded:
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
         """The same for kernels that decode it themselves; None where `view` is to do it."""
         how = FORMATS[self.header.format].coded
-        if how is None or self.mask or self.turn != 1 or self.dtype != _UINT8:
+        if how is None or self.mask or self.turn != 1 or self.dtype != _UINT8 or self.to_srgb:
             return None
         try:
             return how(self.data, self.header, self.channels, Area(y0, x0, y1, x1))
@@ -210,6 +216,7 @@ def _checked(
     max_pixels: int = MAX_PIXELS,
     dtype: SampleType = "uint8",
     mask: bool = False,
+    icc: Literal["srgb"] | None = None,
     **how: Any,
 ) -> Encoded:
     if channels is not None and not 1 <= channels <= MOST_CHANNELS:
@@ -222,14 +229,18 @@ def _checked(
             raise UnreadableError(f"{header.width}×{header.height} pixels are more than the limit of {max_pixels:,}")
         if not mask and header.alpha and channels in (1, 3):
             warn_once("alpha", f"{name}: {ALPHA}")
-        if loss := find_loss(header, channels=channels, mask=mask, dtype=dtype, **how):
+        profile = "" if mask else foreign_profile(header)
+        if profile and not icc:
+            warn_once("icc", f"{name}: has {PROFILE.format(profile)} in the recipe")
+        if loss := find_loss(header, channels=channels, mask=mask, dtype=dtype, icc=icc, **how):
             raise UnreadableError(loss)
         if is_stack(header, how.get("frames"), channels) and not mask:
             header = as_stack(data, header)
     turn = header.orientation if exif == "apply" else 1
     height, width = (header.width, header.height) if turn in TRANSPOSES else (header.height, header.width)
     shape = height, width, 1 if mask else channels or header.channels
-    return Encoded(name, data, header, channels, turn, shape, mask, np.dtype("uint8" if mask else dtype))
+    pixels = np.dtype("uint8" if mask else dtype)
+    return Encoded(name, data, header, channels, turn, shape, mask, pixels, to_srgb=bool(icc and profile))
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:

@@ -58,6 +58,7 @@ class ImageHeader:
         sample_kind: of the samples, as numpy has it: `u` unsigned, `i` signed, `f` floating point.
         most: the largest sample that there may be, where they have 9 to 16 bits.
         white: the least sample is white, of more than 8 bits.
+        profile: the colour profile (ICC), as it is stored; empty without.
     """
 
     format: str
@@ -74,6 +75,7 @@ class ImageHeader:
     sample_kind: Literal["u", "i", "f"] = "u"
     most: int = 65535
     white: bool = False
+    profile: bytes = field(default=b"", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:

@@ -36,7 +36,7 @@ from augrecipes.images.format import (
 )
 from augrecipes.native.libjpeg import SPACES, Codec, Coded, Window, codec
 
-_SOS, _APP0, _APP1, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xEE, 0xFE
+_SOS, _APP0, _APP1, _APP2, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
 # The next marker with a length, or the end: not stuffing (00), fill (FF), junk, or a marker that stands alone.
 _SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
@@ -91,6 +91,7 @@ class Segments:
     orientation: int
     scan: int  # where the first SOS marker starts; 0 if the data ends before it
     kept: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
+    profile: bytes  # of its colours
 
     def plain(self, data: bytes) -> bytes:
         """The file without what decoding does not need."""
@@ -104,8 +105,8 @@ def header(data: bytes) -> ImageHeader:
     if known is not None and isinstance(data, bytes) and data.startswith(beginning):
         return known
     s = _walk(data)
-    color = _COLORS.get(s.components, "other")
-    info = ImageHeader("jpeg", s.width, s.height, s.bits, color, orientation=s.orientation, lossy=True, layout=s)
+    more: Any = {"orientation": s.orientation, "lossy": True, "layout": s, "profile": s.profile}
+    info = ImageHeader("jpeg", s.width, s.height, s.bits, _COLORS.get(s.components, "other"), **more)
     if 0 < s.scan < _MOST_KEPT and isinstance(data, bytes):
         _last = data[: s.scan + 4], info  # the marker of the scan and its length, which is as far as it was walked
     return info
@@ -132,7 +133,7 @@ def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
 
 
 def _walk(data: bytes) -> Segments:
-    at, end, needed, frame, turn, blocks, junk = 2, 2, [(0, 2)], None, 1, 0, _MOST_JUNK
+    at, end, needed, frame, turn, blocks, junk, profile = 2, 2, [(0, 2)], None, 1, 0, _MOST_JUNK, list[bytes]()
     for _ in range(MOST_PARTS):
         if end + 4 <= len(data) and data[end] == 0xFF and data[end + 1] in _NEXT:
             at = end
@@ -157,6 +158,8 @@ def _walk(data: bytes) -> Segments:
             frame = at, marker, width, height, bits, components
         elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1 and blocks < _MOST_EXIF:
             turn, blocks = orientation(data[at + 4 : end]), blocks + 1
+        elif marker == _APP2 and data[at + 4 : at + 16] == b"ICC_PROFILE\0":
+            profile.append(data[at + 16 : end])  # its number, how many there are, and a part
         if marker == _SOS:
             break
         if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
@@ -166,7 +169,8 @@ def _walk(data: bytes) -> Segments:
     if frame is None:
         where = f"no segment says a size, none follows behind byte {min(end, len(data)):,} of {len(data):,}"
         raise UnreadableError(f"truncated in its JPEG header, or a JPEG without one: {where}")
-    return Segments(*frame, turn, at if at < len(data) else 0, tuple(needed))
+    whole = b"".join(part[2:] for part in sorted(profile, key=lambda part: part[:1]))
+    return Segments(*frame, turn, at if at < len(data) else 0, tuple(needed), whole)
 
 
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:

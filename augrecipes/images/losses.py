@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.images.format import ImageHeader
+from augrecipes.images.profiles import foreign_profile
 
 Depth = Literal["error", "8bit"]
 Frames = Literal["error", "first", "channels"]
@@ -56,7 +57,7 @@ def wrong_channels(stored: int, wanted: int | None, *, declared: bool, dtype: st
 
 def find_loss(
     header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, channels: int | None = None, *,
-    mask: bool = False, dtype: SampleType = "uint8", has_range: bool = False,
+    mask: bool = False, dtype: SampleType = "uint8", has_range: bool = False, icc: Literal["srgb"] | None = None,
 ) -> str:  # fmt: skip
     """What reading a file would lose and may not, or change; empty where there is nothing.
 
@@ -68,6 +69,7 @@ def find_loss(
         mask: it is read as a mask, whose samples are kept as they are.
         dtype: that images are read as.
         has_range: somebody says what the values mean.
+        icc: values are to be converted from a colour profile.
 
     >>> find_loss(ImageHeader("png", 4, 4, bits=16), "8bit"), find_loss(ImageHeader("png", 4, 4, bits=16), mask=True)
     ('', '')
@@ -76,6 +78,9 @@ def find_loss(
     """
     if mask and header.lossy:
         return f"a mask in a lossy {header.format.upper()}, which makes 97, 99 and 101 of 98. Save masks as PNG"
+    if icc and not mask and (header.color == "cmyk" or dtype != "uint8" or header.bands) and foreign_profile(header):
+        kind = "CMYK" if header.color == "cmyk" else f"{header.channels} channels, read as {dtype}"
+        return f"{kind}, with a colour profile, which is applied to 8 bits of grey and of RGB: save it in sRGB"
     chosen, stacked = chosen_policies(depth, frames), not mask and is_stack(header, frames, channels)
     stored = header.frames if stacked else header.channels
     if not mask and (why := wrong_channels(stored, channels, declared=not (header.bands or stacked), dtype=dtype)):

@@ -94,8 +94,9 @@ def header_of(name: str, data: bytes) -> ImageHeader:
             alpha, color = mode == "RGBA", "palette" if color == "grey" else color
         if name != "pnm":
             frames = 1 + bool(getattr(image, "is_animated", False))
-        lossy = is_lossy(image, data)
-        return ImageHeader(name, width, height, bits, color, alpha, turn, frames, stored, lossy, most=most)
+        lossy, profile = is_lossy(image, data), image.info.get("icc_profile") or b""
+        about = width, height, bits, color, alpha, turn, frames, stored, lossy
+        return ImageHeader(name, *about, most=most, profile=profile)
 
 
 def has_alpha(image: Any) -> bool:

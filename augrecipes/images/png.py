@@ -84,12 +84,14 @@ class Png:
 def header(data: bytes) -> ImageHeader:
     """The header of a PNG; the data may end after IHDR. Raises UnreadableError."""
     width, height, bits, color_type, interlaced = _ihdr(data)
-    turn, frames, fault, name, chunks = 1, 1, "", b"", dict[bytes, list[tuple[int, int]]]()
+    turn, frames, fault, name, chunks, profile = 1, 1, "", b"", dict[bytes, list[tuple[int, int]]](), b""
     for name, start, end in _chunks(data):
         if name in (b"PLTE", b"tRNS", b"IDAT"):
             chunks.setdefault(name, []).append((start, end))
         elif name == b"eXIf":
             turn = orientation(data[start:end])
+        elif name == b"iCCP":
+            profile = data[start:end]
         elif name == b"acTL" and end - start == 8:  # animated
             frames = min(2, max(1, int.from_bytes(data[start : start + 4], "big")))
         elif not name[0] & 32 and name not in (b"IHDR", b"IEND"):
@@ -100,7 +102,8 @@ def header(data: bytes) -> ImageHeader:
     alpha = color_type in (_GREY_ALPHA, _RGBA) or b"tRNS" in chunks
     palette, clear = (chunks.get(kind, [None])[0] for kind in (b"PLTE", b"tRNS"))
     layout = Png(color_type, interlaced, tuple(chunks.get(b"IDAT", ())), palette, clear, fault)
-    return ImageHeader("png", width, height, bits, color, alpha, turn, frames, layout)  # type: ignore[arg-type]
+    about: Any = {"color": color, "alpha": alpha, "orientation": turn, "frames": frames, "layout": layout}
+    return ImageHeader("png", width, height, bits, **about, profile=profile)
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> Raster:

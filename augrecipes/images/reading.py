@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from augrecipes.cache import file_stamp
@@ -103,9 +104,16 @@ def read_file_header(path: str) -> ImageHeader:
 
 def _header_or_reason(path: str) -> MaybeHeader:
     try:
-        return replace(read_file_header(path), layout=None)  # there may be a million of them
+        header = read_file_header(path)
+        return replace(header, layout=None, profile=_shared(header.profile))  # there may be a million of them
     except UnreadableError as error:
         return str(error)
+
+
+@lru_cache(64)
+def _shared(profile: bytes) -> bytes:
+    """One object for equal profiles."""
+    return profile
 
 
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True) -> bytes:

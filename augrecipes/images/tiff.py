@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from augrecipes.images.format import MOST_CHANNELS, MOST_PARTS, Area, UnreadableError
 
-WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES = 256, 257, 258, 274, 277  # tags
+WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, PROFILE = 256, 257, 258, 274, 277, 34675  # tags
 _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, _KIND, _OLD_KIND = 262, 284, 317, 338, 339, 254, 255
 _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 259, 266, 278, 322, 323
 _PLACES = 273, 279, 324, 325  # of strips and of tiles: where they begin, and their bytes
 _USED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
-_USED |= {_COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
-_NUMBERS = {1: "B", 3: "H", 4: "I", 16: "Q"}  # by their types
+_USED |= {PROFILE, _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
+_NUMBERS = {1: "B", 7: "B", 3: "H", 4: "I", 16: "Q"}  # by their types
 _REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
 _COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
 _OTHER_COLOURS = (3, 4, 5, 6, 8, 9, 10)  # of a palette, a mask, CMYK, YCbCr, Lab

@@ -29,7 +29,7 @@ def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
     about = partial(
         ImageHeader, "tiff", tags[tiff.WIDTH][0], tags[tiff.HEIGHT][0], bits, sample_kind=tiff.kind(tags),
         orientation=turn if turn in range(1, 9) else 1, white=bits > 8 and tiff.white(tags),
-        most=2**bits - 1 if 8 < bits < 16 else 65535,
+        most=2**bits - 1 if 8 < bits < 16 else 65535, profile=bytes(tags.get(tiff.PROFILE, ())),
     )  # fmt: skip
     if (blocks := tiff.blocks(tags, tiff.byte_order(data))) is not None:
         bands, alpha = tiff.bands_and_alpha(tags)

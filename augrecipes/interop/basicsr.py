@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.degradation import Degradation
+from augrecipes.interop.degradation import MODES, Degradation
 from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, name_of, wrong
 from augrecipes.interop.options import OptionFile
 from augrecipes.interop.reading import Document
@@ -29,7 +29,7 @@ _MIXING: dict[str, tuple[str, dict[str, Any], str]] = FOREIGN["basicsr"]["mixing
 _IDLE: list[str] = FOREIGN["basicsr"]["idle"]  # keys of a data set that say nothing of a sample
 _LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported, and what to do instead
 _UNKNOWN = "it is not known here, and nothing in the recipe does it: where your trainer reads it, write a step by hand"
-_COLORS = {"y": "y", "yuv444": "ycbcr"}  # of the network's input, where it is not RGB
+_COLORS = {"rgb": "rgb", "y": "y", "yuv444": "ycbcr"}  # of the network's input
 
 
 def is_options(document: Document) -> bool:
@@ -56,18 +56,20 @@ def draft_of_options(document: Document) -> RecipeDraft:
         place = document.place if data is None else data.place
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
         raise wrong(message, replace(place, file=document.file), _DATA, "E603")
-    kind = OptionFile(train.place, train)
-    said = kind.get("type", "")
-    name = str(said).lower()
-    if any(word in name for word in _MOVING) or kind.get("num_frame"):
-        kind.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
-    if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
-        kind.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
-    if name == _MIXED and not OptionFile(top.place, top).get("high_order_degradation"):
-        name = _PAIRS[0]
-    degradations = _at(top, _DEGRADATIONS) if name in (*_MADE, _MIXED) else None
+    degradations = _at(top, _DEGRADATIONS)
     sections = [train] if degradations is None else [train, degradations]
     options = OptionFile(train.place, top, *sections)
+    said = options.get("type", "")
+    name = str(said).lower()
+    if any(word in name for word in _MOVING) or options.get("num_frame"):
+        options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
+    if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
+        options.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
+    if degradations is None and options.node(_DEGRADATIONS):
+        options.refuse(_DEGRADATIONS, "must be a table of options")
+    if name == _MIXED:
+        real = options.chance("dataroot_lq_prob") if options.flag("high_order_degradation") else 1.0
+        name = _PAIRS[0] if real == 1 else _MIXED if real else _MADE[0]
     redux = any(options.node(key) for key in _REDUX)
     form = "neosr" if name in _NEOSR else "traiNNer-redux" if redux else "BasicSR's form"
     draft = RecipeDraft(name_of(document.file), f"an option file of {form}", train.place)
@@ -77,7 +79,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
     else:
         _fill_pair(draft, options, name, redux=redux)
         _fill_batch(draft, options, "augmentation", "aug_prob")
-        if (training := _at(top, "train")) and (moa := OptionFile(training.place, training)).get("use_moa"):
+        if (training := _at(top, "train")) and (moa := OptionFile(training.place, training)).flag("use_moa"):
             _fill_batch(draft, moa, "moa_augs", "moa_probs")
     _data(draft, options, data, name)
     _name_unread(draft, options, top, sections)
@@ -87,18 +89,12 @@ def draft_of_options(document: Document) -> RecipeDraft:
 def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: bool) -> None:
     """Windows at two scales, and how the low resolution is made."""
     scale = options.whole("scale", 1)
-    if key := next((key for key in ("lq_size", "patch_size") if options.node(key)), ""):
-        side = options.whole(key)
-    else:
-        key, high = "gt_size", options.whole("gt_size")
-        side = high // scale
-        if high % scale:
-            what = f"{high} px are no whole number of pixels at scale {scale}: write a multiple of {scale}"
-            options.refuse(key, what)
+    key = next((key for key in ("lq_size", "patch_size") if options.node(key)), "gt_size")
+    side, rest = divmod(options.whole(key), scale if key == "gt_size" else 1)
+    if rest:
+        options.refuse(key, f"no whole number of pixels at scale {scale}: write a multiple of {scale}")
     output = _output(options)
-    if (color := options.get("input_pixel_format", "rgb")) != "rgb":
-        if color not in _COLORS:
-            options.refuse("input_pixel_format", f"{color!r} has no output: known are rgb, {', '.join(_COLORS)}")
+    if (color := options.choice("input_pixel_format", _COLORS, "rgb")) != "rgb":
         output = {_LR: {**output, "color": _COLORS[color]}, _HR: output}
     draft.keys |= {"kind": "pair", "scales": {_LR: 1, _HR: scale}, "output": output}
     window = Line("RandomCrop", {"height": side, "width": side, "at": _LR}, options.at(key))
@@ -106,23 +102,21 @@ def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: boo
     if name in _PAIRS:
         draft.eval = []
         return
-    degradation = Degradation(options, redux, side, draft)
+    degradation = Degradation(options, redux, draft)
     if name == _PLAIN:
-        resize = degradation.to_target(str(options.get("lq_resize_mode", "bicubic")))
+        resize = degradation.resize(options.choice("lq_resize_mode", MODES, "bicubic"))
         del resize.args["id"]
-        area = Line("ResizeToTarget", {"method": "area"}, options.at("lq_resize_mode"))
-        steps: list[Item] = [resize] if resize.name == area.name else [resize, area]
-        draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, area.place, steps))
+        draft.steps.append(Line(DEGRADE, {"source": _HR, "target": _LR}, options.place, [resize]))
     else:
-        if options.get("gt_usm"):  # RealESRNet's network is to make the sharpened image
+        if options.flag("gt_usm"):  # RealESRNet's network is to make the sharpened image
             args = {"blur_limit": [51, 51], "sigma_limit": 0.0, "alpha": [0.5, 0.5], "threshold": 10, "p": 1.0}
             draft.steps.append(Line("UnsharpMask", {**args, "target": _HR}, options.at("gt_usm")))
         draft.steps.append(degradation.line())
-        draft.note(
-            "Windows are cut before the degradation, which sees no pixels beyond their edges; no pool mixes pairs."
-        )
+        draft.note("Windows are cut before the degradation, which sees no pixels around them; no pool mixes pairs.")
     shrink = Line("ResizeToTarget", {"method": "matlab_bicubic", "round_between": True}, options.place)
     draft.eval = [Line(DEGRADE, {"source": _HR, "target": _LR}, options.place, [shrink])]
+    if name == _MIXED:
+        draft.keys["inputs"], draft.eval = {_LR: {"real": options.chance("dataroot_lq_prob")}}, []
 
 
 def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str) -> None:
@@ -146,14 +140,15 @@ def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str)
 
 def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
     """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
-    mirrored, turned = bool(train.get("use_hflip", rotated)), rotated and bool(train.get("use_rot", True))
+    mirrored, turned = train.flag("use_hflip", otherwise=rotated), rotated and train.flag("use_rot", otherwise=True)
     names = ("D4",) if mirrored and turned else ("HorizontalFlip",) * mirrored + ("VerticalFlip", "Transpose") * turned
     where = train.at("use_rot" if turned else "use_hflip")
     return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
 
 
 def _output(train: OptionFile) -> dict[str, Any]:
-    result = {"dtype": "float32", "layout": "chw"} | ({"color": "y"} if train.get("color") == "y" else {})
+    color = train.choice("color", ("rgb", "y"), "rgb")
+    result = {"dtype": "float32", "layout": "chw"} | ({"color": color} if color == "y" else {})
     if train.get("mean") is None:
         return {**result, "range": [0, 1]}
     return {**result, "normalize": {key: train.numbers(key) for key in ("mean", "std")}}
@@ -164,19 +159,18 @@ def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -
     recipe, has_low = f"{draft.name}.yaml", name in (*_PAIRS, _MIXED)
     draft.dataset = _call(train, recipe, has_low=has_low)
     draft.note(f"The data: {draft.dataset}")
-    if size := train.get("batch_size_per_gpu", train.get("batch_size")):
-        draft.note(f"The loader: ar.loader(ds, batch_size={size}, shuffle=True)")
-    for key, place, node in data.pairs():
-        validation = OptionFile(place, node) if key.startswith("val") and isinstance(node, MappingNode) else None
-        if validation is not None and validation.node("dataroot_gt"):
+    if key := next((key for key in ("batch_size_per_gpu", "batch_size") if train.get(key)), ""):
+        draft.note(f"The loader: ar.loader(ds, batch_size={train.whole(key)}, shuffle=True)")
+    for tested in (_at(data, key) for key in data.entries if key.startswith("val")):
+        if tested and (validation := OptionFile(tested.place, tested)).node("dataroot_gt"):
             low = "; its low resolution is made here, too" if not has_low and validation.node("dataroot_lq") else ""
             draft.note(f"Validation: {_call(validation, recipe, has_low=has_low, mode='eval')}{low}")
     if listed := next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None):
         draft.note(f'{listed} lists the files; here a CSV file does: files="pairs.csv", a column for each target.')
-    if (train.get("io_backend") or {}).get("type") == "lmdb" or "lmdb" in draft.dataset:
+    if "lmdb" in f"{train.get('io_backend')} {draft.dataset}":
         draft.note("LMDB is not read: point at the folders of images, and `augrecipes pack` them for speed.")
-    if (times := train.get("dataset_enlarge_ratio", 1)) not in (1, "auto"):
-        draft.note(f"dataset_enlarge_ratio: samples_per_epoch={times} * len(ds), beside the recipe in the call.")
+    if train.get("dataset_enlarge_ratio") != "auto" and (times := train.whole("dataset_enlarge_ratio", 1)) > 1:
+        draft.note(f"dataset_enlarge_ratio: samples_per_epoch={times} * len(ds), in the call.")
 
 
 def _call(options: OptionFile, recipe: str, *, has_low: bool, mode: str = "") -> str:
@@ -187,8 +181,8 @@ def _call(options: OptionFile, recipe: str, *, has_low: bool, mode: str = "") ->
     folders = {key: result if len(result) > 1 else result[0] for key, result in listed.items()}
     if str(options.get("type", "")).lower() == _FACES:
         return f"ar.ImageFolder({_text(folders[_HR])}, {_text(recipe)}{more}"
-    template = options.get("filename_tmpl", "{}")
-    names = f", names={_text({_LR: str(template)})}" if has_low and template != "{}" else ""
+    (template,) = options.texts("filename_tmpl", ["{}"])[:1]
+    names = f", names={_text({_LR: template})}" if has_low and template != "{}" else ""
     return f"ar.PairedImages({_text(folders)}, {_text(recipe)}{names}{more}"
 
 

@@ -1,8 +1,7 @@
 """The degradation of Real-ESRGAN, as an option file has it, as one `Degrade` step.
 
 As in the gallery's real-esrgan-x4, windows are cut first; each sample is degraded by itself, so that no pool of pairs
-mixes them; plateau-shaped kernels and generalised round ones are drawn as generalised turned ones; Poisson noise is
-drawn in linear light, and always in colour.
+mixes them.
 """
 
 from __future__ import annotations
@@ -17,18 +16,15 @@ from augrecipes.interop.options import OptionFile, Weighted
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 
 _KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
-_MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
+MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
 # How resizes are made where the file does not say, each as often.
 _USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
-# ShotNoise of this scale has the mean square error of the option's Poisson noise of scale 1, over all tones.
-_PHOTONS = 0.0041
-_LEAST_PHOTONS = 0.0001
+_SMOOTH = {"bilinear": "area", "bicubic": "matlab_bicubic"}  # what smooths before it makes smaller
 # A model that degrades the sharpened image, whatever its network is to make.
 _SHARPENING = "RealESRGAN"
 # Ranges of the Gaussians' deviations where the file does not say, of both blurs.
 _SIGMA = {(False, ""): [0.2, 3.0], (False, "2"): [0.2, 1.5], (True, ""): [0.2, 2.0], (True, "2"): [0.2, 1.0]}
 _NYQUIST = 3.1415  # the highest cutoff of a sinc filter
-_WEAK = {"plateau_iso", "plateau_aniso", "generalized_iso"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +33,15 @@ class Degradation:
 
     options: OptionFile  # the file's top and its data set
     redux: bool  # of traiNNer-redux: a second resize may keep the size, and resizes smooth before they make smaller
-    side: int  # of the low resolution's window, px
     draft: RecipeDraft  # that remarks go to
 
     def line(self) -> Line:
         """The Degrade step."""
         options, usual = self.options, 0.0 if self.redux else 1.0
-        first = self.one_of("resize1", [*self.scaled("", [0.4, 1.5]), (self.step(NO_OP), self.ways("")[2])])
-        blurred = self.blurred("", options.chance("blur_prob", usual))
-        steps = [*self.sharpened(), *blurred, *first, *self.noisy(""), *self.compressed("")]
+        steps = [*self.sharpened(), *self.blurred("", options.chance("blur_prob", usual))]
+        steps += [*self.resized("", [0.4, 1.5]), *self.noisy(""), *self.compressed("")]
         again = options.chance("second_blur_prob" if options.node("second_blur_prob") else "blur_prob2", usual)
-        steps += [*self.blurred("2", again), *self.second_resize(), *self.noisy("2"), *self.last()]
+        steps += [*self.blurred("2", again), *self.resized("2", [0.6, 1.2]), *self.noisy("2"), *self.last()]
         return Line(DEGRADE, {"source": "hr", "target": "lr"}, options.place, steps)
 
     def sharpened(self) -> list[Item]:
@@ -56,29 +50,21 @@ class Degradation:
         if options.chance(thick):
             self.draft.refuse(thick, "no step draws thick lines: make them beforehand, in files", options.at(thick))
         sides = options.range("lq_usm_radius_range", [1, 25])
-        if not options.get("lq_usm"):
+        if not options.flag("lq_usm"):
             if not str(options.get("model_type", "")).startswith(_SHARPENING):
                 return []
             sides = [50.0, 50.0]
         limit = [max(3, int(side) // 2 * 2 + 1) for side in sides]
         return [self.step("UnsharpMask", blur_limit=limit, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
 
-    def second_resize(self) -> list[Item]:
-        """The second resize, from the final size."""
-        up, down, keep = self.ways("2")
-        sizes, idle, target = self.scaled("2", [0.6, 1.2]), (self.step(NO_OP), keep), self.at_target("2")
-        if not self.redux:
-            return [*target, *self.one_of("resize2", [*sizes, idle])]
-        inside = self.one_of("resize2", [(each, weight / (up + down)) for each, weight in sizes if up + down])
-        whole = Line(SEQUENTIAL, {}, self.options.place, [*target, *inside])
-        return self.one_of("size2", [(whole, up + down), idle])
-
     def last(self) -> list[Item]:
         """The final size and a sinc filter, before or behind the last compression."""
         p, sides = self.options.chance("final_sinc_prob"), self.sides("final_kernel_range")
-        compressed, size = self.compressed("2"), self.at_target("3")
+        compressed = self.compressed("2")
+        size = self.one_of("final", [(self.resize(mode), weight) for mode, weight in self.modes("3")])
         if p:
-            size.append(self.step("RingingOvershoot", **sides, cutoff=[round(pi / 3, 4), _NYQUIST], p=p))
+            args = {"shapes": {"sinc": 1.0}, **sides, "cutoff": [round(pi / 3, 4), _NYQUIST], "id": "final-sinc"}
+            size.append(self.step("KernelBlur", "final_kernel_range", **args, p=p))
         if not compressed:
             return size
         whole = size[0] if len(size) == 1 else Line(SEQUENTIAL, {}, self.options.place, size)
@@ -86,86 +72,73 @@ class Degradation:
 
     def sides(self, key: str) -> dict[str, list[int]]:
         """The sides of a kernel, as steps have them."""
-        return {"blur_limit": [int(each) for each in self.options.range(key, [5, 17] if self.redux else [7, 21])]}
+        low, high = self.options.range(key, [5, 17] if self.redux else [7, 21])
+        if low % 2 != 1 or high % 2 != 1:
+            self.options.refuse(key, f"sides of kernels are odd, got {[low, high]}")
+        return {"blur_limit": [int(low), int(high)]}
 
-    def ways(self, number: str) -> tuple[float, float, float]:
+    def ways(self, number: str) -> list[float]:
         """How often a resize makes larger, makes smaller, and keeps the size."""
-        key = f"resize_prob{number}"
-        up, down, keep = weights = self.options.numbers(key, 3, [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
-        total = sum(weights)
-        if total <= 0 or min(weights) < 0:
-            self.options.refuse(key, f"must be three weights, of which one is above 0, got {weights}")
-        return up / total, down / total, keep / total
+        return self.options.shares(f"resize_prob{number}", [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
 
     def modes(self, number: str) -> Weighted:
         """How a resize may be made, and how often each."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
-        return self.options.weighted(*keys, _MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
+        return self.options.weighted(*keys, MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
 
-    def scaled(self, number: str, usual: list[float]) -> list[tuple[Line, float]]:
-        """Resizes by a factor, larger and smaller, for each mode."""
-        result = []
-        up, down, _ = self.ways(number)
+    def resized(self, number: str, usual: list[float]) -> list[Item]:
+        """A resize by a factor, of the image or, the second one, of the final size; or none."""
+        up, down, keep = self.ways(number)
         low, high = self.options.range(f"resize_range{number}", usual)
-        for way, chance, ends in (("up", up, (1.0, high)), ("down", down, (low, 1.0))):
-            for name, weight in self.modes(number):
-                smooth = {"area_for_downscale": "image"} if self.redux and name == "bilinear" else {}
-                args = {"scale_limit": [round(end - 1, 6) for end in ends], "interpolation": _MODES[name], **smooth}
-                result.append((self.step("RandomScale", **args, id=f"{way}-{name}"), chance * weight))
-        return result
+        has_keep = bool(number) and not self.redux  # to the final size, where it is neither larger nor smaller
+        ways = {"up": (up, [1.0, high]), "down": (down, [low, 1.0])} | ({"keep": (keep, [])} if has_keep else {})
+        choices = [
+            (self.resize(mode, number, ends, f"{way}-{mode}"), share * weight)
+            for way, (share, ends) in ways.items()
+            for mode, weight in self.modes(number)
+        ]
+        return self.one_of(f"resize{number or 1}", [*choices, (self.step(NO_OP), 0.0 if has_keep else keep)])
 
-    def at_target(self, number: str) -> list[Item]:
-        """Resizes to the low resolution's size, in one of the modes."""
-        modes = self.modes(number)
-        result = self.one_of("towards" if number == "2" else "final", [(self.to_target(name), w) for name, w in modes])
-        if any(name not in ("area", "bilinear", "bicubic") for name, _ in modes):
-            result.append(self.step("ResizeToTarget", method="area"))  # which says that it is that size by now
-        return result
-
-    def to_target(self, name: str) -> Line:
-        """One resize to the low resolution's size."""
-        smooth = {"bilinear": "area", "bicubic": "matlab_bicubic"} if self.redux else {}
-        methods = {"area": "area", "bilinear": "linear", "bicubic": "cubic", **smooth}
-        if name in methods:
-            return self.step("ResizeToTarget", method=methods[name], id=name, p=1.0)
-        return self.step("Resize", height=self.side, width=self.side, interpolation=_MODES[name], id=name, p=1.0)
+    def resize(self, mode: str, number: str = "3", ends: Sequence[float] = (), name: str = "") -> Line:
+        """One resize, by a factor between the ends or to the final size."""
+        key, ways = f"resize_range{number}", {"id": name or mode}
+        if not number:
+            smooth = {"area_for_downscale": "image"} if self.redux and mode == "bilinear" else {}
+            limit = [round(end - 1, 6) for end in ends]
+            return self.step("RandomScale", key, scale_limit=limit, interpolation=MODES[mode], **smooth, **ways)
+        method = (_SMOOTH if self.redux else {}).get(mode, MODES[mode])
+        return self.step("ResizeToTarget", key, method=method, **({"scale": [*ends]} if ends else {}), **ways)
 
     def blurred(self, number: str, p: float) -> list[Item]:
-        """One kernel of several shapes, with the probability `p`."""
-        options = self.options
+        """A kernel of one of several shapes, with the probability `p`."""
+        options, sinc = self.options, self.options.chance(f"sinc_prob{number}")
         kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
-        sigma = options.range(f"blur_sigma{number}", _SIGMA[self.redux, number])
-        beta = options.range(f"betag_range{number}", [0.5, 4.0])
-        sides, sinc = self.sides(f"kernel_range{number}"), options.chance(f"sinc_prob{number}")
-        if not p:
-            return []
-        share = dict.fromkeys(("iso", "aniso", "general"), 0.0)
-        for name, weight in kernels:
-            share[name if name in share else "general"] += weight * (1 - sinc)
-        if any(name in _WEAK for name, _ in kernels):
-            self.draft.note("Plateau-shaped kernels, and generalised round ones, are drawn as generalised turned ones.")
-        turned = {**sides, "sigma_x_limit": sigma, "sigma_y_limit": sigma, "noise_limit": [1.0, 1.0]}
-        cutoff = [round(pi / (5 if sides["blur_limit"][1] >= 13 else 3), 4), _NYQUIST]
-        shapes = [
-            (self.step("RingingOvershoot", **sides, cutoff=cutoff), sinc),
-            (self.step("GaussianBlur", **sides, sigma_limit=sigma), share["iso"]),
-            (self.step("AdvancedBlur", **turned, beta_limit=[0.99, 1.01], id="aniso"), share["aniso"]),
-            (self.step("AdvancedBlur", **turned, beta_limit=beta, id="general"), share["general"]),
-        ]
-        return self.one_of(f"blur{number or 1}", shapes, p)
+        shapes = {"sinc": sinc}
+        for name, share in kernels:
+            shapes[name] = shapes.get(name, 0.0) + round(share * (1 - sinc), 4)
+        args = {
+            "shapes": {name: share for name, share in shapes.items() if share},
+            **self.sides(f"kernel_range{number}"),
+            "sigma_limit": options.range(f"blur_sigma{number}", _SIGMA[self.redux, number]),
+            "betag_range": options.range(f"betag_range{number}", [0.5, 4.0]),
+            "betap_range": options.range(f"betap_range{number}", [1.0, 2.0]),
+            "id": f"blur{number or 1}",
+        }
+        return [self.step("KernelBlur", f"blur_sigma{number}", **args, p=p)] if p else []
 
     def noisy(self, number: str) -> list[Item]:
         """Gaussian or Poisson noise, each in colour or in grey."""
         gauss, gray = (self.options.chance(f"{key}_noise_prob{number}") for key in ("gaussian", "gray"))
         std = [round(each / 255, 4) for each in self.options.range(f"noise_range{number}", [0, 0])]
-        strength = self.options.range(f"poisson_scale_range{number}", [0, 0])
-        photons = [round(max(_PHOTONS * each**2, _LEAST_PHOTONS), 4) for each in strength]
-        choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if strength[1] else 1 - gauss))]
-        if std[1]:
-            choices.append((self.step("GaussNoise", std_range=std, id="colour"), gauss * (1 - gray)))
-            choices.append((self.step("GaussNoise", std_range=std, per_channel=False, id="grey"), gauss * gray))
-        if strength[1]:
-            choices.append((self.step("ShotNoise", scale_range=photons), 1 - gauss))
+        scale = self.options.range(f"poisson_scale_range{number}", [0, 0])
+        choices = [(self.step(NO_OP), (0.0 if std[1] else gauss) + (0.0 if scale[1] else 1 - gauss))]
+        for name, key, args, share in (
+            ("GaussNoise", "noise_range", {"std_range": std}, gauss if std[1] else 0.0),
+            ("PoissonNoise", "poisson_scale_range", {"scale_range": scale}, 1 - gauss if scale[1] else 0.0),
+        ):
+            in_colour = self.step(name, key + number, **args, id=f"{name}-colour")
+            in_grey = self.step(name, key + number, **args, per_channel=False, id=f"{name}-grey")
+            choices += [(in_colour, share * (1 - gray)), (in_grey, share * gray)]
         return self.one_of(f"noise{number or 1}", choices)
 
     def compressed(self, number: str) -> list[Item]:
@@ -173,30 +146,25 @@ class Degradation:
         p = self.options.chance(f"jpeg_prob{number}", 1.0)
         low, high = self.options.range(f"jpeg_range{number}", [75, 95])
         args = {"quality_range": [int(low), int(high)], "id": f"jpeg{number or 1}"}
-        return [self.step("ImageCompression", **args, p=p)] if p else []
+        return [self.step("ImageCompression", f"jpeg_range{number}", **args, p=p)] if p else []
 
-    def one_of(self, name: str, choices: Sequence[tuple[Line, float]], p: float = 1.0) -> list[Item]:
+    def one_of(self, name: str, choices: Sequence[tuple[Line, float]]) -> list[Item]:
         """One of several steps by weight, as simply as it can be said; those that do nothing count as one.
 
         Their ids, which tell equal steps apart, begin with the name.
         """
         idle = sum(weight for line, weight in choices if line.name == NO_OP)
         acting = [(line, weight) for line, weight in choices if line.name != NO_OP and round(weight, 4) > 0]
-        if not acting:
-            return []
+        for line, weight in acting:
+            line.args |= {"id": f"{name}-{line.args['id']}", "p": round(weight, 4)}
         if len(acting) == 1:
             line, weight = acting[0]
-            line.args |= {"id": name, "p": round(p * weight / (weight + idle), 4)}
-            return [line]
-        if idle and p == 1:
-            acting.append((self.step(NO_OP), idle))
-        for line, weight in acting:
-            if "id" in line.args:
-                line.args["id"] = f"{name}-{line.args['id']}"
-            line.args["p"] = round(weight, 4)
-        args = {"id": name} if p == 1 else {"id": name, "p": p}
-        return [Line(ONE_OF, args, self.options.place, [line for line, _ in acting])]
+            line.args |= {"id": name, "p": round(weight / (weight + idle), 4)}
+        if len(acting) < 2:
+            return [line for line, _ in acting]
+        still = [self.step(NO_OP, p=round(idle, 4))] if idle else []
+        return [Line(ONE_OF, {"id": name}, self.options.place, [*(line for line, _ in acting), *still])]
 
-    def step(self, name: str, **args: Any) -> Line:
-        """One step."""
-        return Line(name, args, self.options.place)
+    def step(self, name: str, key: str = "", **args: Any) -> Line:
+        """One step, where a key stands."""
+        return Line(name, args, self.options.at(key))

@@ -80,12 +80,25 @@ class OptionFile:
         value = self.checked(key, _TEXTS, otherwise)
         return [value] if isinstance(value, str) else list(value)
 
+    def flag(self, key: str, *, otherwise: bool = False) -> bool:
+        """Whether a key says so."""
+        return bool(self.checked(key, {"type": "boolean"}, otherwise))
+
+    def choice(self, key: str, known: Iterable[str], otherwise: str) -> str:
+        """The one of several names at a key."""
+        return str(self.checked(key, {"enum": [*known]}, otherwise))
+
+    def shares(self, key: str, otherwise: list[float]) -> list[float]:
+        """The weights at a key, as many as they are otherwise, as parts of 1."""
+        weights = self.numbers(key, len(otherwise), otherwise)
+        if sum(weights) <= 0 or min(weights) < 0:
+            self.refuse(key, f"must be weights, of which one is above 0, got {weights}")
+        return [weight / sum(weights) for weight in weights]
+
     def weighted(self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]) -> Weighted:
         """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
         names = self.texts(key, list(usual))
-        alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
-        weights_given = self.numbers(weights, len(names), alike)
         if unknown := [name for name in names if name not in known]:
             self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
-        total = sum(weights_given) or 1.0
-        return [(name, weight / total) for name, weight in zip(names, weights_given, strict=True) if weight]
+        alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
+        return [each for each in zip(names, self.shares(weights, alike), strict=True) if each[1]]

@@ -208,10 +208,10 @@ def refuse_several(recipe: Recipe) -> None:
             f"{recipe.name}: one Compose of albumentations cannot carry out {what}: run the recipe as it is, by "
             "`recipe.compile()` or a dataset, or write one without what the images share"
         )
-    if any(step.channels for step in recipe.walk()) or recipe.inputs.takes_channels:
+    if any(step.channels or "keep_order" in step.args for step in recipe.walk()) or recipe.inputs.takes_channels:
         raise RecipeError(
-            f"{recipe.name}: steps of albumentations change all channels of an image: run the recipe as it is, or "
-            "write one without `channels` of steps and `take`"
+            f"{recipe.name}: steps of albumentations change all channels of an image, and its RandomOrder keeps none: "
+            "run the recipe as it is, or write one without `channels` of steps, `take` and `keep_order`"
         )
     if recipe.last_epoch:
         raise RecipeError(
@@ -288,7 +288,7 @@ class _Script:
         """A step of `equivalent` under its line of the recipe; groups that stand for weights have none."""
         above = [] if written is None else [f"{indent}# {harmless(line_of(written))}"]
         if not step.is_group:
-            return [*above, f"{indent}{self.called(registry.get_class(step.name), registry.keywords(step))},"]
+            return [*above, f"{indent}{self.called(registry.plain_class(step), registry.keywords(step))},"]
         count, same = len(step.steps), written is not None and len(written.steps) == len(step.steps)
         origins = written.steps if written is not None and same else [None] * count
         inside = [line for pair in zip(step.steps, origins, strict=True) for line in self.step(*pair, indent + " " * 8)]

@@ -142,11 +142,15 @@ def ragged_sizes(recipe: Recipe) -> Findings:
 
 @rule("L301", "statistics-after-crop", advice=True)
 def statistics_after_crop(recipe: Recipe) -> Findings:
-    """The first step of a section that reads the whole image's statistics behind a random crop, in groups too."""
+    """The first step of a section that reads the whole image's statistics behind a random crop, in groups too.
+
+    Not one that goes by the whole bag's: no crop changes these.
+    """
     for steps in sections(recipe):
         crop, findings = "", []
         for top in steps:
             readers = [step for step in top.walk() if crop and _reads(step) and "L301" not in step.ignored]
+            readers = [step for step in readers if not (recipe.facts.tiles and effective(step).get("source") == "bag")]
             tail = f"of what {crop} left; put it in front, or silence this"
             findings += [Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
             crop = next((step.name for step in top.walk() if _cuts(step)), crop)

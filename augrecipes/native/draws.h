@@ -107,7 +107,7 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
             to[0] += a[1 + k] <= found;
         return to[0] < a[0];
     }
-    case DRAW_SOME: philox_choice(&d->philox, (int)a[0], (int)a[1], a[2] != 0, to); break;
+    case DRAW_SOME: philox_choice(&d->philox, (int)a[0], (int)a[1], (uint32_t)a[2], to); break;
     case DRAW_GRID_DISTORTION: return draw_grid(d, a, to);
     case DRAW_PERSPECTIVE: return draw_tilt(d, a, to);
     case DRAW_LENS_DISTORTION: to[0] = stream_uniform(&d->stream, a[0], a[1]); break;

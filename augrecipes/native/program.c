@@ -116,8 +116,9 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     case OP_FLIPS: apply_dihedral(v, (int64_t)drawn[0]); return DONE;
     case OP_RESIZES:
     case OP_CROPS_AND_RESIZES: {
-        int shrinks = (double)v->rows > a[0] || (double)v->columns > a[1];
-        return resize(run, (int64_t)a[0], (int64_t)a[1], (int64_t)a[shrinks ? 3 : 2]);
+        double factor = step->effect == OP_RESIZES && step->draw != DRAW_NOTHING ? drawn[0] : 1;
+        rows = MAX((int64_t)(a[0] * factor), 1), columns = MAX((int64_t)(a[1] * factor), 1);
+        return resize(run, rows, columns, (int64_t)a[v->rows > rows || v->columns > columns ? 3 : 2]);
     }
     case OP_SCALES:
         if (!scaled_size(drawn[0], v->rows, v->columns, a[2] != 0, &rows, &columns))

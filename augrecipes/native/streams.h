@@ -127,9 +127,9 @@ static inline void philox_shuffle(Philox *n, double *list, int count) {
     }
 }
 
-/* Generator.choice(most, count, replace=False), both below 10,000: Floyd's way, then a shuffle by whole numbers; sorted
-   after that, if so. */
-static inline void philox_choice(Philox *n, int most, int count, int sorted, double *to) {
+/* Generator.choice(most, count, replace=False), both below 10,000: Floyd's way, then a shuffle by whole numbers. Of
+   those whose bits are in `kept`, the smallest comes first after that. */
+static inline void philox_choice(Philox *n, int most, int count, uint32_t kept, double *to) {
     for (int k = 0; k < count; k++) {
         double last = most - count + k, found = (double)philox_integer(n, (uint32_t)last + 1);
         for (int i = 0; i < k; i++)
@@ -144,11 +144,12 @@ static inline void philox_choice(Philox *n, int most, int count, int sorted, dou
         double other = to[i];
         to[i] = to[k], to[k] = other;
     }
-    for (int i = 1; sorted && i < count; i++)
-        for (int k = i; k > 0 && to[k - 1] > to[k]; k--) {
-            double other = to[k];
-            to[k] = to[k - 1], to[k - 1] = other;
-        }
+    for (int i = 0; kept && i < count; i++)
+        for (int k = i + 1; k < count; k++)
+            if (kept >> (int)to[i] & kept >> (int)to[k] & 1 && to[i] > to[k]) {
+                double other = to[k];
+                to[k] = to[i], to[i] = other;
+            }
 }
 
 /* A generator as numpy's functions take it; not all ask for all of it. */

@@ -18,13 +18,12 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.loader import Loader
 from augrecipes.diff.differences import Difference
-from augrecipes.display import quiet
 from augrecipes.errors import AugrecipesError, counted, harmless
 from augrecipes.notebook.show import of_dataset, of_difference, of_recipe
 from augrecipes.preview.display import jpeg_uri, within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.report import Report, TextTable
+from augrecipes.report import Report, TextTable, quiet
 
 _MOST_BYTES = 64 << 20  # of an image that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read

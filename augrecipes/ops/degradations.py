@@ -10,13 +10,7 @@ import cv2
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from augrecipes.compat.albumentations import (
-    A,
-    BaseTransformInitSchema,
-    SymmetricRangeType,
-    check_range_bounds,
-    nondecreasing,
-)
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
 from augrecipes.compat.albumentations import pixel as fpixel  # under the name by which its functions are replaced
 from augrecipes.native.kernels import address_of, library
 from augrecipes.native.op_numbers import LIMITS
@@ -30,13 +24,12 @@ _SHARES: dict[Shape, float] = {
     "plateau_aniso": 0.027, "sinc": 0.1,
 }  # fmt: skip
 _LARGE = 13  # px of a side, from which on a sinc filter may cut off more
-_LEAST_SIGMA = 0.01  # px: the kernel is a single pixel, as that of 0 is
+_LEAST_SIGMA, _LEAST_FAR = 0.01, 1e-9  # px: of what has the kernel of 0; in place of a distance of 0
 _FINEST, _EXACT = 1 << 16, 1 << 24  # parts of 1 that weights count; whole numbers of float32 below that are exact
-_FACTORS: dict[Subsampling, int] = {"4:2:0": 0x221111, "4:2:2": 0x211111, "4:4:4": 0x111111}
-_RGB = 3
 _Range = tuple[float, float]
 _ORDERED = AfterValidator(nondecreasing)
 _NotNegative = Annotated[_Range, AfterValidator(check_range_bounds(0, 100)), _ORDERED]
+_Angle = Annotated[_Range, AfterValidator(check_range_bounds(-360, 360)), _ORDERED]
 _Side = Annotated[tuple[int, int], AfterValidator(check_range_bounds(3, LIMITS.WIDEST_KERNEL)), _ORDERED]
 _Cutoff = Annotated[_Range, AfterValidator(check_range_bounds(0, pi)), _ORDERED]
 
@@ -77,7 +70,7 @@ class KernelBlur(A.ImageOnlyTransform):  # type: ignore[misc]
         shapes: Annotated[dict[Shape, Annotated[float, Field(ge=0)]], Field(min_length=1)]
         blur_limit: _Side
         sigma_limit: _NotNegative
-        rotate_limit: SymmetricRangeType
+        rotate_limit: _Angle
         betag_range: _NotNegative
         betap_range: _NotNegative
         cutoff: _Cutoff | None
@@ -85,33 +78,35 @@ class KernelBlur(A.ImageOnlyTransform):  # type: ignore[misc]
 
     def __init__(
         self, shapes: dict[Shape, float] = _SHARES, blur_limit: tuple[int, int] = (7, 21),
-        sigma_limit: _Range = (0.2, 3.0), rotate_limit: _Range | float = (-180.0, 180.0),
+        sigma_limit: _Range = (0.2, 3.0), rotate_limit: _Range = (-180.0, 180.0),
         betag_range: _Range = (0.5, 4.0), betap_range: _Range = (1.0, 2.0), cutoff: _Range | None = None,
         spread: Spread = "sigma", p: float = 0.5,
     ) -> None:  # fmt: skip
         super().__init__(p=p)
         self.shapes, self.blur_limit, self.sigma_limit, self.spread = shapes, blur_limit, sigma_limit, spread
-        self.rotate_limit: _Range = rotate_limit  # type: ignore[assignment]  # a pair, once the schema has run
-        self.betag_range, self.betap_range, self.cutoff = betag_range, betap_range, cutoff
+        self.rotate_limit, self.betag_range, self.betap_range = rotate_limit, betag_range, betap_range
+        self.cutoff = cutoff
 
     def get_params(self) -> dict[str, Any]:
         """Draw a kernel."""
-        random = self.py_random
+        random, turned = self.py_random, False
         side = random.randrange(self.blur_limit[0], self.blur_limit[1] + 1, 2)
         shape = random.choices([*self.shapes], [*self.shapes.values()])[0]
         drawn: dict[str, Any] = {"side": side, "shape": shape}
         if shape == "sinc":
             drawn["cutoff"] = random.uniform(*self.cutoff or (pi / (3 if side < _LARGE else 5), pi))
-            return {**drawn, "kernel": sinc_kernel(side, drawn["cutoff"])}
-        power = 2 if self.spread == "variance" else 1
-        low, high = (end**power for end in self.sigma_limit)
-        drawn["sigma"] = [random.uniform(low, high) ** (1 / power) for _ in range(1 + shape.endswith("aniso"))]
-        drawn["angle"] = random.uniform(*self.rotate_limit) if shape.endswith("aniso") else 0.0
-        if shape not in ("iso", "aniso"):
+        else:
+            power, turned = 2 if self.spread == "variance" else 1, shape.endswith("aniso")
+            low, high = (end**power for end in self.sigma_limit)
+            drawn["sigma"] = [random.uniform(low, high) ** (1 / power) for _ in range(1 + turned)]
+        if turned:
+            drawn["angle"] = random.uniform(*self.rotate_limit)
+        if "_" in shape:
             least, most = self.betap_range if shape.startswith("plateau") else self.betag_range
             middle = min(max(least, 1.0), most)
             drawn["beta"] = random.uniform(*((least, middle) if random.random() < 0.5 else (middle, most)))
-        return {**drawn, "kernel": blur_kernel(**drawn)}
+        # `shape` is that of the image among the draws that are kept.
+        return {"kind": shape, **drawn, "kernel": blur_kernel(**drawn)}
 
     def apply(self, img: np.ndarray, kernel: np.ndarray, **_: Any) -> np.ndarray:
         """The image, blurred."""
@@ -129,34 +124,28 @@ class KernelBlur(A.ImageOnlyTransform):  # type: ignore[misc]
         return np.clip(np.rint(sums), 0, 255).astype(np.uint8).reshape(img.shape)
 
 
-def blur_kernel(shape: Shape, side: int, sigma: Sequence[float], angle: float = 0.0, beta: float = 1.0) -> np.ndarray:
-    """The weights of any shape but a sinc filter; one sigma, or two along axes turned by an angle in degrees.
+def blur_kernel(
+    shape: Shape, side: int, sigma: Sequence[float] = (1.0,), angle: float = 0.0, beta: float = 1.0, cutoff: float = pi
+) -> np.ndarray:
+    """The weights of a shape: of one sigma, or of two along axes turned by an angle in degrees; or of a cutoff.
 
-    >>> blur_kernel("plateau_iso", 3, [1.0]).round(3).tolist()
+    >>> blur_kernel("plateau_iso", 3).round(3).tolist()
     [[0.077, 0.115, 0.077], [0.115, 0.231, 0.115], [0.077, 0.115, 0.077]]
+    >>> blur_kernel("sinc", 3, cutoff=3.0).round(3).tolist()
+    [[-0.045, 0.14, -0.045], [0.14, 0.619, 0.14], [-0.045, 0.14, -0.045]]
     """
     x = np.arange(side) - side // 2
-    y = x[:, None]
-    across, down = cos(radians(angle)), sin(radians(angle))
-    wide, high = (max(each, _LEAST_SIGMA) for each in (sigma[0], sigma[-1]))
-    squares = ((across * x + down * y) / wide) ** 2 + ((across * y - down * x) / high) ** 2
-    weights: np.ndarray = 1 / (1 + squares**beta) if shape.startswith("plateau") else np.exp(-0.5 * squares**beta)
-    return weights / weights.sum()
+    y, weights = x[:, None], np.empty(0)
+    if shape == "sinc":
+        from scipy.special import j1  # which takes longer to import than all else here
 
-
-def sinc_kernel(side: int, cutoff: float) -> np.ndarray:
-    """The weights of the circular low-pass filter with a cutoff in radians a px.
-
-    >>> sinc_kernel(3, 3.0).round(3).tolist()
-    [[-0.021, 0.114, -0.021], [0.114, 0.627, 0.114], [-0.021, 0.114, -0.021]]
-    """
-    from scipy.special import j1  # of which importing takes longer than all else here
-
-    x = np.arange(side) - side // 2
-    far = np.hypot(x, x[:, None])
-    far[side // 2, side // 2] = 1.0
-    weights: np.ndarray = cutoff * j1(cutoff * far) / (2 * pi * far)
-    weights[side // 2, side // 2] = cutoff**2 / (4 * pi)
+        far = np.maximum(np.hypot(x, y), _LEAST_FAR)
+        weights = cutoff * j1(cutoff * far) / (2 * pi * far)
+    else:
+        across, down = cos(radians(angle)), sin(radians(angle))
+        wide, high = (max(each, _LEAST_SIGMA) for each in (sigma[0], sigma[-1]))
+        powers = (((across * x + down * y) / wide) ** 2 + ((across * y - down * x) / high) ** 2) ** beta
+        weights = 1 / (1 + powers) if shape.startswith("plateau") else np.exp(-0.5 * powers)
     return weights / weights.sum()
 
 
@@ -209,29 +198,31 @@ class PoissonNoise(A.ImageOnlyTransform):  # type: ignore[misc]
 
     def get_params(self) -> dict[str, Any]:
         """Draw the scale, and a seed."""
-        return {
-            "scale": self.py_random.uniform(*self.scale_range),
-            "random_seed": int(self.random_generator.integers(0, 1 << 32)),
-        }
+        seed = self.random_generator.integers(0, 1 << 32)
+        return {"scale": self.py_random.uniform(*self.scale_range), "random_seed": int(seed)}
 
     def apply(self, img: np.ndarray, scale: float, random_seed: int, **_: Any) -> np.ndarray:
         """The image with noise."""
-        top = 255.0 if img.dtype == np.uint8 else 1.0
-        counted = img if self.per_channel or img.ndim < 3 else _gray(img)
-        levels = counted if img.dtype == np.uint8 else np.rint(np.clip(counted, 0, 1) * 255).astype(np.uint8)
+        top, image = 255.0 if img.dtype == np.uint8 else 1.0, img.reshape(*img.shape[:2], -1)
+        counted = image
+        if not self.per_channel:
+            counted = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.shape[2] == 3 else image.mean(axis=2))[
+                ..., None
+            ]
+        levels = np.rint(np.clip(counted * (255 / top), 0, 255)).astype(np.uint8)
         photons = 2.0 ** np.ceil(np.log2(np.count_nonzero(np.bincount(levels.ravel()))))
         counts = np.random.default_rng(random_seed).poisson(levels * (photons / 255))
-        noise = counts * np.float32(scale * top / photons) - levels * np.float32(scale * top / 255)
-        noisy = np.clip(img + (noise if noise.ndim == img.ndim else noise[..., None]), 0, top)
+        noise = (counts / photons - levels / 255) * (scale * top)
+        noisy = np.clip(image + noise, 0, top).reshape(img.shape)
         return (np.rint(noisy) if img.dtype == np.uint8 else noisy).astype(img.dtype)
 
 
-def _gray(img: np.ndarray) -> np.ndarray:
-    """H×W of H×W×C: the luma of RGB, and the mean of other channels."""
-    if img.shape[2] == _RGB:
-        return cv2.cvtColor(img, cv2.COLOR_RGB2GRAY)
-    mean: np.ndarray = img.mean(axis=2)
-    return (np.rint(mean) if img.dtype == np.uint8 else mean).astype(img.dtype)
+@fpixel.uint8_io  # type: ignore[untyped-decorator]
+def _through_jpeg(img: np.ndarray, quality: int, subsampling: Subsampling) -> Any:
+    """H×W×3 behind a JPEG whose colours are sampled like this."""
+    factor = getattr(cv2, f"IMWRITE_JPEG_SAMPLING_FACTOR_{subsampling.replace(':', '')}")
+    how = [cv2.IMWRITE_JPEG_QUALITY, quality, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, factor]
+    return cv2.imdecode(cv2.imencode(".jpg", img, how)[1], cv2.IMREAD_UNCHANGED)
 
 
 class ImageCompression(A.ImageCompression):  # type: ignore[misc]
@@ -251,7 +242,7 @@ class ImageCompression(A.ImageCompression):  # type: ignore[misc]
 
     >>> image = np.full((8, 8, 3), (90, 200, 40), np.uint8)
     >>> ImageCompression(quality_range=(90, 90), subsampling="4:4:4", p=1.0)(image=image)["image"][0, 0].tolist()
-    [90, 200, 41]
+    [90, 200, 40]
     """
 
     class InitSchema(A.ImageCompression.InitSchema):  # type: ignore[misc]
@@ -268,18 +259,12 @@ class ImageCompression(A.ImageCompression):  # type: ignore[misc]
 
     def get_params(self) -> dict[str, Any]:
         """Draw the quality, then how colours are sampled."""
-        drawn: dict[str, Any] = super().get_params()
-        several = isinstance(self.subsampling, list)
-        return drawn | {"subsampling": self.py_random.choice(self.subsampling) if several else self.subsampling}
+        drawn, how = super().get_params(), self.subsampling
+        return {**drawn, "subsampling": self.py_random.choice(how) if isinstance(how, list) else how}
 
     def apply(self, img: np.ndarray, subsampling: Subsampling, **drawn: Any) -> np.ndarray:
-        """The image, compressed."""
-        if subsampling == "4:2:0" or img.ndim < 3 or img.shape[2] < _RGB:  # what OpenCV does by itself; grey
+        """The image, compressed; channels beyond three each as a grey image."""
+        if subsampling == "4:2:0" or img.ndim < 3 or img.shape[2] < 3:  # what OpenCV does by itself; grey
             return super().apply(img, **drawn)
-        colours = img[..., :_RGB]
-        levels = colours if img.dtype == np.uint8 else np.rint(colours * np.float32(255)).astype(np.uint8)
-        how = [cv2.IMWRITE_JPEG_QUALITY, drawn["quality"], cv2.IMWRITE_JPEG_SAMPLING_FACTOR, _FACTORS[subsampling]]
-        decoded: Any = cv2.imdecode(cv2.imencode(".jpg", levels, how)[1], cv2.IMREAD_UNCHANGED)
-        decoded = decoded if img.dtype == np.uint8 else decoded.astype(np.float32) / np.float32(255)
-        others = [super(ImageCompression, self).apply(img[..., k : k + 1], **drawn) for k in range(_RGB, img.shape[2])]
-        return np.dstack([decoded, *others]) if others else decoded
+        others = [super(ImageCompression, self).apply(img[..., k : k + 1], **drawn) for k in range(3, img.shape[2])]
+        return np.dstack([_through_jpeg(img[..., :3], drawn["quality"], subsampling), *others])

@@ -33,6 +33,7 @@ _UNLESS: Mapping[str, Mapping[str, Any]] = {
     "grids": {"grids": "never"},
     "chroma": {"chroma": None},
     "own_noise": {"own_noise": ""},
+    "resizes": {"resizes": "whole"},
 }
 IMAGE_ONLY = frozenset({"image"})
 NOTHING: frozenset[str] = frozenset()
@@ -122,6 +123,7 @@ class OpRecord:
         settled: of a step that stays in evaluation, from the arguments that take effect to those that leave nothing to
             draw; None: the middles of `neutral`, where these are all that it draws.
         module: of one of our own, where it lives.
+        adds: the argument that albumentations' class of the name lacks, which is the same where it is not given.
         reads: the argument that names image files and folders, counted from the recipe's file.
         reference_names: words that may stand there instead.
         joins_warps: a field that `fast` samples together with warps behind it.
@@ -186,6 +188,7 @@ class OpRecord:
     in_eval: tuple[Window | None, str] | None = None
     settled: Settled | None = None
     module: str = ""
+    adds: str = ""
     reads: str = ""
     reference_names: tuple[str, ...] = ()
     joins_warps: Literal["always", "where it leaves fewer pixels"] | None = None

@@ -224,7 +224,19 @@ def construct(step: Step, *mixins: type) -> Any:
 
 def plain(step: Step) -> Any:
     """As `construct`, the object as the class makes it: what albumentations does wrong, it does."""
-    return _built(step)
+    return _built(step, lambda _: plain_class(step))
+
+
+def plain_class(step: Step) -> type:
+    """The class of `plain`: albumentations' own where ours of the name would do the same.
+
+    >>> from augrecipes.ops.frozen import Arguments
+    >>> [plain_class(Step("ImageCompression", Arguments(given))).__module__.partition(".")[0]
+    ...  for given in ({}, {"subsampling": "4:4:4"})]
+    ['albumentations', 'augrecipes']
+    """
+    adds = op_record(step.name).adds
+    return get_class(step.name) if not adds or adds in step.args else getattr(albumentations(), step.name)
 
 
 def _built(step: Step, variant: Callable[[type], type] | None = None) -> Any:

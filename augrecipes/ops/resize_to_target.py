@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import cv2
 import numpy as np
+from pydantic import AfterValidator
 
-from augrecipes.compat.albumentations import A, BaseTransformInitSchema
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
 from augrecipes.compat.albumentations import geometric as fgeometric  # as other transforms call it: see `instead.py`
+from augrecipes.ops.constants import INTERPOLATION
 from augrecipes.ops.matlab_bicubic import imresize
 
-_Method = Literal["matlab_bicubic", "area", "linear", "cubic"]
-_OPENCV = {"area": cv2.INTER_AREA, "linear": cv2.INTER_LINEAR, "cubic": cv2.INTER_CUBIC}
+_Method = Literal["matlab_bicubic", "area", "linear", "cubic", "nearest", "nearest_exact", "lanczos4"]
+_Range = tuple[float, float]
 
 
 class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
     """Resizes to the size that the target of the Degrade around it has on its own grid.
 
     Args:
-        method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`.
+        method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`,
+            `nearest`, `nearest_exact` and `lanczos4`.
+        scale: range of a factor of that size, for a resize on the way there, as Real-ESRGAN's second; whole pixels.
         round_between: with `matlab_bicubic` on whole numbers, round between the two passes, as MATLAB does.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255), uint16, or float32 (0..1, or of `full_range`); `size` × C, same dtype and
     range, clipped.
-    Draws: none. The pipeline sets `size`, (height, width) in px, before each sample.
+    Draws: `scale`, from `py_random`, unless its range is [1, 1]. The pipeline sets `size`, (height, width) in px,
+    before each sample.
     Errors: ValueError where `size` was not set; TypeError for another dtype.
 
     >>> step = ResizeToTarget(method="area")
@@ -39,22 +43,29 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
 
         method: _Method
         round_between: bool
+        scale: Annotated[_Range, AfterValidator(check_range_bounds(0.01, 16)), AfterValidator(nondecreasing)]
 
-    def __init__(self, method: _Method = "matlab_bicubic", round_between: bool = True, p: float = 1.0) -> None:
+    def __init__(
+        self, method: _Method = "matlab_bicubic", round_between: bool = True, scale: _Range = (1, 1), p: float = 1.0
+    ) -> None:  # fmt: skip
         super().__init__(p=p)
-        self.method, self.round_between = method, round_between
-        self.interpolation = _OPENCV.get(method)
+        self.method, self.round_between, self.scale = method, round_between, (scale[0], scale[1])
+        self.interpolation = INTERPOLATION.get(method)
         self.size: tuple[int, int] | None = None
         self.full_range = (0.0, 1.0)
 
-    def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
-        """The image at `size`; a copy where it has that size already."""
+    def get_params(self) -> dict[str, Any]:
+        """Draw the factor."""
+        return {} if self.scale == (1, 1) else {"scale": self.py_random.uniform(*self.scale)}
+
+    def apply(self, img: np.ndarray, scale: float = 1.0, **_: Any) -> np.ndarray:
+        """The image at `size`, or that times the factor; a copy where it has that size already."""
         if self.size is None:
             raise ValueError(
                 "ResizeToTarget knows its size only inside Degrade, in a pipeline; elsewhere set `step.size` first, "
                 "or use Resize"
             )
-        height, width = self.size
+        height, width = (max(1, int(side * scale)) for side in self.size)
         if img.shape[:2] == (height, width):
             return img.copy()
         if self.interpolation is None:

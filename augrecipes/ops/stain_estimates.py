@@ -49,16 +49,6 @@ class StainEstimate:
         """The 99th percentile of the two amounts."""
         return np.array(self.numbers[6:])
 
-    @property
-    def mean(self) -> np.ndarray:
-        """The mean L, a and b of tissue."""
-        return np.array(self.numbers[:3])
-
-    @property
-    def std(self) -> np.ndarray:
-        """The standard deviation of L, a and b of tissue."""
-        return np.array(self.numbers[3:])
-
 
 def estimate_stains(images: Iterable[np.ndarray], method: Method) -> StainEstimate | None:
     """Estimate the stains of images together; None where there is no tissue, or its stains cannot be told.
@@ -89,9 +79,9 @@ def estimate_stains(images: Iterable[np.ndarray], method: Method) -> StainEstima
         first, second = lab.mean(axis=0), lab.std(axis=0)
     else:
         first = _macenko(density[(density >= _LEAST_DENSITY).all(axis=1)], mean)
-        if method == "vahadane" and are_distinct(first):
+        if method == "vahadane" and _are_distinct(first):
             first = _vahadane(density[:: -(-len(density) // _FACTORED_PIXELS)], first)
-        if not are_distinct(first):
+        if not _are_distinct(first):
             return None
         first = first[np.argsort(-first[:, 0])]  # haematoxylin absorbs more red
         second = np.percentile(density @ np.linalg.pinv(first), 99, axis=0)
@@ -143,7 +133,7 @@ def _macenko(density: np.ndarray, mean: np.ndarray) -> np.ndarray:
     plane = axes[:, 1:] * np.where(mean @ axes[:, 1:] < 0, -1, 1)  # then no angle lies at the seam of ±180 degrees
     on_plane = density @ plane
     angles = np.percentile(np.arctan2(on_plane[:, 1], on_plane[:, 0]), (1, 99))
-    return unit(np.column_stack([np.cos(angles), np.sin(angles)]) @ plane.T)
+    return _unit(np.column_stack([np.cos(angles), np.sin(angles)]) @ plane.T)
 
 
 def _vahadane(density: np.ndarray, stains: np.ndarray) -> np.ndarray:
@@ -161,19 +151,19 @@ def _vahadane(density: np.ndarray, stains: np.ndarray) -> np.ndarray:
         mixed, gram = amounts @ density, amounts @ amounts.T
         stains = stains.copy()
         for k in range(2):
-            stains[k] = unit(mixed[k] - gram[k, 1 - k] * stains[1 - k])
-        if not are_distinct(stains) or np.abs(stains - before).max() < _SETTLED:
+            stains[k] = _unit(mixed[k] - gram[k, 1 - k] * stains[1 - k])
+        if not _are_distinct(stains) or np.abs(stains - before).max() < _SETTLED:
             break
     return stains
 
 
-def unit(directions: np.ndarray) -> np.ndarray:
+def _unit(directions: np.ndarray) -> np.ndarray:
     """Directions of length 1, as far as they absorb; 0 where they do not."""
     directions = np.maximum(directions, 0)
     length = np.linalg.norm(directions, axis=-1, keepdims=True)
     return np.divide(directions, length, out=np.zeros_like(directions), where=length > 0)
 
 
-def are_distinct(stains: np.ndarray) -> bool:
+def _are_distinct(stains: np.ndarray) -> bool:
     """Whether two stains of length 1 have colours that can be told."""
     return bool(np.linalg.det(stains @ stains.T) > np.sin(_LEAST_ANGLE) ** 2)

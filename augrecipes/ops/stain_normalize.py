@@ -18,16 +18,8 @@ from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
 from augrecipes.ops.references import read_reference
 from augrecipes.ops.stain import LOG, through_density, white_level, with_white
-from augrecipes.ops.stain_estimates import (
-    BACKGROUND,
-    DENSITIES,
-    Method,
-    StainEstimate,
-    are_distinct,
-    estimate_stains,
-    has_tissue,
-    unit,
-)
+from augrecipes.ops.stain_basis import check_basis
+from augrecipes.ops.stain_estimates import BACKGROUND, DENSITIES, Method, StainEstimate, estimate_stains, has_tissue
 from augrecipes.paths import images_in
 
 # Of two stains: the reference of Veta's code for Macenko's method, which torchstain has, too. Of Lab: the mean of
@@ -73,7 +65,7 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
     True
     >>> own = {"stains": [[0.65, 0.70, 0.29], [0.07, 0.99, 0.11]], "most": [1.5, 1.0]}
     >>> StainNormalize(source=own)(image=np.full((1, 1, 3), (150, 90, 160), np.uint8))["image"].tolist()
-    [[[148, 98, 154]]]
+    [[[125, 80, 123]]]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
@@ -158,7 +150,7 @@ def _of_numbers(numbers: Mapping[str, Any], method: Method, what: str) -> StainE
         raise ValueError(f"{what} of method {method} is {asked}")
     if not (np.isfinite(first).all() and np.isfinite(second).all() and (second > 0).all()):
         raise ValueError(f"{what}: numbers are finite, and those of `{[*shapes][1]}` above 0")
-    if method != "reinhard" and not are_distinct(unit(first)):
+    if method != "reinhard" and check_basis({"basis": first.tolist()}):
         raise ValueError(f"{what}: `stains` are two different colours")
     return StainEstimate((*first.ravel().tolist(), *second.tolist()))
 
@@ -219,8 +211,9 @@ def _through_tables(img: np.ndarray, tables: np.ndarray) -> np.ndarray:
 
 def _through_lab(img: np.ndarray, source: StainEstimate, target: StainEstimate) -> np.ndarray:
     """An image with each channel of Lab scaled and shifted."""
-    scale = target.std / source.std
-    shift = target.mean - source.mean * scale
+    (own, own_spread), (mean, spread) = (np.reshape(stains.numbers, (2, 3)) for stains in (source, target))
+    scale = spread / own_spread
+    shift = mean - own * scale
     floats = img if img.dtype != np.uint8 else img.astype(np.float32) / np.float32(255)
     lab = cv2.cvtColor(floats, cv2.COLOR_RGB2LAB) * scale.astype(np.float32) + shift.astype(np.float32)
     result: np.ndarray = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB).clip(0, 1)

@@ -96,17 +96,29 @@ class Baker:
             unit = rows.start // self.times
             unit_rows = range(rows.start, min(self._behind(rows.start), rows.stop))
             stamp = self.stamp(rows.start)
-            unit_key = (self.table.paths(unit), stamp[: len(self.pipeline.targets)])  # a mask is each row's own
+            unit_key = (self.table.paths(unit), stamp[: len(self._images(unit))])  # a mask is each row's own
             try:
                 inputs = self._read(unit, opened if unit_key == key else {}, decode=decode)
             except DataError as error:
                 yield from [self._lost(unit, stamp, error)] * len(unit_rows)
             else:
                 if not isinstance(self.table, GivenTable):
-                    key, opened = unit_key, {name: inputs[name] for name in self.pipeline.targets}
+                    key, opened = unit_key, {name: inputs[name] for name in self._images(unit)}
                 for row in unit_rows:
                     yield self._baked(unit, row % self.times, stamp, inputs)
             rows = rows[len(unit_rows) :]
+
+    @property
+    def optional(self) -> set[str]:
+        """Names of images that rows may lack: those of targets that a Degrade makes where there is no file."""
+        names, target_of = self.pipeline.optional, self.pipeline.target_of
+        return {name for name in self.roles if names and target_of(name) in names}
+
+    def _images(self, unit: int) -> list[str]:
+        """Names of the images that a unit has, and the baked steps take."""
+        if not self.pipeline.recipe.facts.scales:
+            return [*self.pipeline.targets]
+        return [name for name in self.table.paths(unit) if self.pipeline.target_of(name) in self.pipeline.targets]
 
     def _behind(self, row: int) -> int:
         """The first row of the next unit."""
@@ -126,7 +138,12 @@ class Baker:
         try:
             said = pipeline.recipe.inputs.mask_labels
             inputs = {**inputs, "stains": self.stains[index]} if self.stains else inputs
-            outputs = pipeline.at(index, epoch, tile)(**inputs)
+            versions = {name: target for name in inputs if (target := pipeline.target_of(name)) != name and target}
+            first = {name: inputs[name] for name in inputs if name not in versions}
+            run = pipeline.at(index, epoch, tile)
+            outputs = run(**first)
+            for name, target in versions.items():  # each as if it were the only one
+                outputs[name] = run(**{**first, target: inputs[name]})[target]
             if "mask" in outputs:
                 outputs["mask"] = _as_before(outputs["mask"], label_dtype(inputs["mask"].dtype, said))
             for name in self.table.targets:
@@ -135,8 +152,9 @@ class Baker:
                 outputs[name] = as_item(outputs[name], name, pipeline.recipe.targets[name])
         except DataError as error:
             paths = self.table.paths(unit)
-            return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in pipeline.targets}))
-        items = {name: [self._item(unit, name, role, outputs[name])] for name, role in self.roles.items()}
+            return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in self._images(unit)}))
+        there = {name: role for name, role in self.roles.items() if name in outputs or name not in self.optional}
+        items = {name: [self._item(unit, name, role, outputs[name])] for name, role in there.items()}
         label = self.table.label_of(unit)
         report = {} if label is None else {"label": label}
         return Baked(items, _dump({"stamp": stamp, **report, **self._points(outputs)}))
@@ -163,12 +181,12 @@ class Baker:
         if isinstance(self.table, GivenTable):
             return [self.table.stamp(unit)]
         sources = self.table.sources()
-        names = (name for name in (*self.pipeline.targets, "mask", *self.table.targets) if name in sources)
+        names = (name for name in (*self._images(unit), "mask", *self.table.targets) if name in sources)
         return [stamp_of(sources[name][unit]) for name in names]
 
     def _read(self, unit: int, opened: dict[str, Any], *, decode: bool) -> dict[str, Any]:
         """What the baked steps take of an image, scene or tile; decoded where it serves several rows."""
-        recipe, names = self.pipeline.recipe, self.pipeline.targets
+        recipe, names = self.pipeline.recipe, self._images(unit)
         undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
         arrays = self.table.read(unit, **how, **({"opened": opened} if opened else {}))

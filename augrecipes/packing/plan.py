@@ -137,6 +137,8 @@ def _why_unbaked(recipe: Recipe) -> str:
     """What keeps all steps of a recipe from being baked; "": nothing does."""
     if recipe.inputs.nodata is not None:
         return "`nodata` is looked for in the values of the files"
+    if recipe.inputs.real:
+        return f"`real` draws whether {' and '.join(recipe.inputs.real)} is read"
     return "`correspondence: true` counts pixels of the files" if recipe.correspondence else ""
 
 
@@ -226,7 +228,7 @@ def estimate_size(baker: Baker, rows: int) -> tuple[int, int | None]:
     if not samples:
         return 0, None
     sizes = [item.size for row in samples for items in row.values() for item in items]
-    channels = {row[name][0].shape[2] for row in samples for name in baker.pipeline.outputs}
+    channels = {row[name][0].shape[2] for row in samples for name in baker.pipeline.outputs if name in row}
     return int(rows * (sum(sizes) / len(samples) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
 
 
@@ -245,6 +247,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "inputs": takes,
         **({"stains": _stains(baker.stains)} if baker.stains else {}),
         **({"further": packed_targets.described(further)} if further else {}),
+        **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,
         "classes": None if table.classes is None else list(table.classes),
         "class_to_idx": table.class_to_idx,
@@ -264,7 +267,8 @@ def store_plan(packing: Packing) -> StorePlan:
     points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
     columns = columns_of(table)
     for name, origin in baker.pipeline.origins.items():  # what a Degrade has made
-        columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
+        if name in baker.roles:
+            columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
     return StorePlan(arguments, points, columns)
 
 

@@ -66,7 +66,11 @@ def prepare(
     source = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
     if source.table.instances is not None:
         raise DataError("`masks` of several files an image are in no packed dataset: read these as files")
-    roles = dict.fromkeys(pipeline.outputs, "image")
+    files = source.table.images_by_target()
+    roles = dict.fromkeys(
+        (name for name in pipeline.outputs if name in files or name not in pipeline.optional), "image"
+    )
+    roles |= dict.fromkeys(files, "image") if parsed.facts.scales else {}  # versions, too
     if source.table.masked:
         roles["mask"] = "mask"
     roles |= {name: "image" if parsed.targets[name].is_image else "mask" for name in source.table.targets}

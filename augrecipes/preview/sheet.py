@@ -16,7 +16,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.display import Displayed
 from augrecipes.errors import DataError, counted, harmless
 from augrecipes.paths import local, write_file
 from augrecipes.preview.cells import (
@@ -35,6 +34,7 @@ from augrecipes.preview.cells import (
 )
 from augrecipes.preview.display import EMPTY, INK, PAGE, QUIET, Colour, RgbImage, fit, render_text, size_text, width_px
 from augrecipes.preview.overlay import colour_of, render_tag
+from augrecipes.report import Displayed
 
 _SMALL_PX, _NOTE_PX, _TITLE_PX = 14, 12, 24
 

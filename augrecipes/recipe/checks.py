@@ -20,6 +20,7 @@ from augrecipes.recipe.problems import near
 # The message of lint L504, which `document` notes where it meets old names.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
 _N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
+_DRAWN_BY = ("n", "replace", "keep_order")  # keys of groups that say how they draw
 
 
 def check_group(context: Context, step: Step, body: MappingNode, place: Place) -> None:
@@ -36,9 +37,13 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
     checked = {
         key: plain(node)
         for key, node in body.entries.items()
-        if key in takes and key in ("n", "replace") and context.value(node, takes[key], "E310", f"{step.name}.{key}")
+        if key in _DRAWN_BY and key in takes and context.value(node, takes[key], "E310", f"{step.name}.{key}")
     }
-    size = len(listed.items) if isinstance(listed, ListNode) else 0
+    size, ids = len(listed.items) if isinstance(listed, ListNode) else 0, [child.id for child in step.steps if child.id]
+    for name in checked.get("keep_order", ()):
+        if name not in ids:
+            message = f"no step in it has the id {name!r}"
+            problems.add("E310", body.entries["keep_order"].place, message, f"{step.name}.keep_order", near(name, ids))
     if size and checked.get("n", 0) > size and not checked.get("replace"):
         message = f"cannot draw {checked['n']} of {size} steps"
         message += " without replace: true" if step.name == groups.SOME_OF else ""
@@ -104,7 +109,7 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
     """Whether the target's size is reached whenever the step's turn comes; `drawn`: its p is a weight, not a gate."""
     if not drawn and chance(step) < 1:
         return False
-    if op_record(step.name).resizes == "target":
+    if record_of(step).resizes == "target":
         return True
     match step.name:
         case groups.SEQUENTIAL:
@@ -122,11 +127,11 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
 
 def _changes(step: Step) -> bool:
     """Whether the step may leave another size than the target's, given that size."""
-    if op_record(step.name).resizes == "target" or chance(step) <= 0:
+    if record_of(step).resizes == "target" or chance(step) <= 0:
         return False
     if step.steps:
         return not _reaches(step) and any(_changes(child) for child in step.steps)
-    return op_record(step.name).resizes == "whole" or op_record(step.name).action == "window"
+    return record_of(step).resizes == "whole" or op_record(step.name).action == "window"
 
 
 def _check_order(context: Context, steps: Sequence[Step]) -> None:

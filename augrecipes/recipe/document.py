@@ -10,6 +10,7 @@ from typing import Any
 from augrecipes.errors import NO_HINT, Fix, Hint
 from augrecipes.ops import plugins, registry
 from augrecipes.ops.bounds import MOST_BYTES
+from augrecipes.ops.groups import DEGRADE
 from augrecipes.recipe import derive, suggest
 from augrecipes.recipe.checks import check_steps, obstacles, other_default
 from augrecipes.recipe.grammar import RESERVED, SCENE_KEYS, STACK, NamedView
@@ -88,6 +89,10 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         **values,
     )
     _check_clashes(context, top, inputs, output)
+    for name in inputs.real.keys() - {step.args.get("target") for step in steps if step.name == DEGRADE}:
+        place = getattr(getattr(top.entries["inputs"], "entries", {}).get(name), "place", top.place)
+        message = f"no Degrade in `steps` makes {name}, so that all of it is read; leave it out"
+        problems.add("E402", place, message, f"inputs.{name}.real")
     if recipe.correspondence:
         for listed in (recipe.steps, *(view.steps for view in recipe.views)):
             check_places(context, listed)
@@ -146,7 +151,9 @@ def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
         if key in RESERVED:
             add("E206", place, f"reserved for {RESERVED[key]}, which is not in version 1", key)
         elif key not in KEYS:
-            add("E202", place, "unknown key", key, suggest.top_key(key, KEYS))
+            of_target = key in getattr(top.entries.get("scales"), "entries", ())
+            hint = Hint(f"; what is said of a target's images stands in `inputs: {{{key}: ...}}`")
+            add("E202", place, "unknown key", key, hint if of_target else suggest.top_key(key, KEYS))
     for key, (cure, written) in (_REQUIRED_OF_VIEWS if context.facts.views else _REQUIRED).items():
         node = top.entries.get(key)
         if node is None and (key == "version" or not partial):

@@ -191,12 +191,13 @@ IMAGE, MASK, BOXES, KEYPOINTS, OUTPUT, BAG, TTA = (
 )
 TARGET = mapping(_TABLES["target"], required=["like"])
 TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/sceneTarget"}}
+PAIR_IMAGE = mapping({**_TABLES["image"], "real": _TABLES["real"]})
 _IMAGE, _mask = {"$ref": "#/$defs/image"}, {**MASK, "not": {"required": ["values", "threshold"]}}
 STACK: Schema = {"enum": ["frames"], "description": "Images: a sample is a stack of frames, under one draw."}
 SCENE_KEYS = {"stack": STACK, "targets": TARGETS}  # at the top of a recipe, or in `inputs:`
 _inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES} | SCENE_KEYS
 _inputs |= {"image": _IMAGE, "mask": _words(_mask), "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
-INPUTS = {**mapping(_inputs), "additionalProperties": _IMAGE}  # targets of a pair
+INPUTS = {**mapping(_inputs), "additionalProperties": {"$ref": "#/$defs/pairImage"}}
 VIEW = mapping(_TABLES["view"], required=["steps"])
 TEXT: Schema = {"type": "string"}
 STEPS = listing({"$ref": "#/$defs/step"})

@@ -14,7 +14,7 @@ Presence = Literal["absent", "optional", "required"]
 DEPTHS: dict[Any, Dtype] = {8: "uint8", 16: "uint16", "float32": "float32"}
 # The largest value of images, by dtype.
 RANGES: dict[str, float] = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
-OF_IMAGES = ("channels", "depth", "range", "nodata")  # keys of `image:` that may stand in `inputs:`
+OF_IMAGES = ("channels", "depth", "range", "nodata", "icc")  # keys of `image:` that may stand in `inputs:`
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,8 @@ class Inputs:
         mask_labels: what the stored values of masks stand for; None: they are labels.
         targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
         bands: what the channels of images are called, and which of them steps see; None: nothing is said.
+        icc: `srgb`: values of files are converted from their colour profiles; None: they are taken as they are.
+        real: by target of a pair that a Degrade makes, the share of samples that take its file where there is one.
     """
 
     channels: int | None = None
@@ -144,6 +146,8 @@ class Inputs:
     mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
     targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
     bands: Bands | None = field(default=None, metadata=UNSAID)
+    icc: Literal["srgb"] | None = field(default=None, metadata=UNSAID)
+    real: Arguments = field(default_factory=Arguments, metadata=UNSAID)
 
     @property
     def channel_names(self) -> tuple[str, ...]:

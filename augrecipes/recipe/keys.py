@@ -12,12 +12,13 @@ from math import ceil, gcd, inf
 from typing import Any, get_args
 
 from augrecipes.ops.registry import foregrounds
+from augrecipes.recipe import grammar
 from augrecipes.recipe.arguments import Schema, check_value
 from augrecipes.recipe.bands import ChannelError, read_bands
 from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, SCENE_KEYS, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
-from augrecipes.recipe.model import Bag, Boxes, Inputs, Keypoints, Position, Step
+from augrecipes.recipe.model import Arguments, Bag, Boxes, Inputs, Keypoints, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems
 from augrecipes.recipe.variants import Resolved
@@ -100,13 +101,15 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     Kind pair: `image` speaks of every target, its `min_size` in pixels of the coarsest one; a target's own mapping
     counts in its own pixels. Pairs and bags have no mask, boxes or keypoints.
     """
-    images = dict.fromkeys(("image", *context.scales), IMAGE)
+    images = {"image": IMAGE, **dict.fromkeys(context.scales, grammar.PAIR_IMAGE)}
     others = {key: part for key, part in INPUTS["properties"].items() if key not in SCENE_KEYS}
     schema = {**INPUTS, "properties": {**others, **images}, "additionalProperties": False}
     values = context.fields(node, schema, "E402", "inputs")
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
+    said = {name: values.get(name, {}) for name in context.scales}
+    inputs["real"] = Arguments({name: float(own["real"]) for name, own in said.items() if "real" in own})
     if isinstance(mask := values.get("mask"), dict):
         inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
         values["mask"] = mask.get("presence", "optional")
@@ -158,7 +161,7 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
         _check_image(context, getattr(node.entries.get(target), "at", {}), own, image.get("dtype"))
         if "min_size" in own:
             least.append([ceil(size / unit) * min(units.values()) for size in own["min_size"]])
-        for key in ("channels", "bands", "dtype", "range", "nodata"):
+        for key in ("channels", "bands", "dtype", "range", "nodata", "icc"):
             if own.get(key, image.get(key)) != image.setdefault(key, own.get(key)):
                 message = f"all targets have the same {key}, and others have {image[key]}"
                 context.problems.add("E402", node.entries[target].place, message, f"inputs.{target}.{key}")
@@ -215,6 +218,9 @@ def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
     for key, place, value in node.pairs():
         if not key.isidentifier():
             problems.add("E403", place, f"a target's name is a Python name, got {key!r}", "scales")
+        elif isinstance(value, MappingNode):
+            message = f"must be a whole number; what is said of the images of {key} stands in `inputs: {{{key}: ...}}`"
+            problems.add("E403", value.place, message, f"scales.{key}")
         elif key in TAKEN or keyword.iskeyword(key):
             problems.add("E403", place, f"{key!r} means something else in a sample; choose another name", "scales")
         elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):

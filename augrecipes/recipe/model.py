@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from augrecipes.display import Displayed
 from augrecipes.ops import schedule
 from augrecipes.ops.bounds import MOST_BYTES
 from augrecipes.ops.catalog import Schema
@@ -21,6 +20,7 @@ from augrecipes.recipe import grammar
 from augrecipes.recipe.grammar import UINT8_HWC, Bag, NamedView, Normalize, Output, key
 from augrecipes.recipe.inputs import Boxes, Inputs, Keypoints
 from augrecipes.recipe.kinds import Facts, Kind, facts
+from augrecipes.report import Displayed
 
 if TYPE_CHECKING:
     from augrecipes import api

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import yaml
 
-from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe import limits
 from augrecipes.recipe.document import build
 from augrecipes.recipe.gallery import find
@@ -49,10 +48,11 @@ def load(source: Source, *, overrides: Overrides = None, without: Sequence[str] 
     changes: Changes = {"overrides": overrides, "without": without, "plugins": plugins}
     if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
         return parse_text(text_of(source) if isinstance(source, Mapping) else source, **changes)
-    recipe, problems = parse_file(find(source), **changes)
-    if recipe is None:
-        raise RecipeError(problems=problems)
-    return recipe
+    path = find(source)
+    shown = os.fsdecode(path)
+    with reported() as problems:
+        data, root = limits.read_bytes(path, shown, problems), path.resolve().parent
+    return parse_text(data, file=shown, root=root, **changes)
 
 
 def as_recipe(recipe: Recipe | Source) -> Recipe:
@@ -81,28 +81,6 @@ def parse_text(
     source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
     with reported() as problems:
         return build(Variants(read_nodes, problems).resolve(text, source, **changes), problems)
-
-
-def parse_file(
-    path: str | os.PathLike[str], **changes: Unpack[Changes]
-) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
-    """A recipe from a file, and what is wrong with it; never raises on what the file holds.
-
-    Args:
-        path: of the file.
-        changes: what the caller changes.
-
-    >>> recipe, problems = parse_file("no-such-file.yaml")
-    >>> recipe is None, problems[0].code
-    (True, 'E101')
-    """
-    shown = os.fsdecode(path)
-    try:
-        with reported() as problems:
-            data, root = limits.read_bytes(path, shown, problems), Path(path).resolve().parent
-        return parse_text(data, file=shown, root=root, **changes), ()
-    except RecipeError as error:
-        return None, error.problems
 
 
 def parse_value(text: str) -> Any:

@@ -203,10 +203,11 @@ def views_of(views: TtaViews) -> dict[str, Any]:
 def _inputs(inputs: Inputs) -> dict[str, Any]:
     changed = _changed(inputs)
     changed.pop("targets", None)
+    changed |= {name: {"real": share} for name, share in changed.pop("real", {}).items()}
     if (bands := changed.pop("bands", None)) is not None:
         changed["channels"] = bands.written()
     image: dict[str, Any] = {
-        key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size") if key in changed
+        key: changed.pop(key) for key in ("channels", "dtype", "range", "nodata", "icc", "min_size") if key in changed
     }
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)

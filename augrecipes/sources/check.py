@@ -124,7 +124,8 @@ def look_at_files(
     decoded = zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True)
     fine = {*good}.difference([k for k, faults in decoded if blame(k, faults)])
     alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and (decode["channels"] or 4) < 4}
-    for notes in filter(None, (alpha, ranges)):
+    profiles = {} if recipe.inputs.icc else defects.profile_notes({images[k]: header for k, header in good.items()})
+    for notes in filter(None, (alpha, ranges, profiles)):
         findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
     few = (masks[k] for k in sorted(fine)[:: len(fine) // 16 + 1] if masks)  # all would take too long for a hint
     said = recipe.inputs.mask_labels

@@ -244,8 +244,8 @@ class Columns(SpawnShared):
         return None
 
     def paths(self, unit: int) -> dict[str, str]:
-        """The images of a unit by target."""
-        return {name: paths[unit] for name, paths in self.images_by_target().items()}
+        """The images of a unit by target; of a pair there may be none of some."""
+        return {name: path for name, paths in self.images_by_target().items() if (path := paths[unit])}
 
     def path(self, row: int) -> str:
         """What stands for a row in samples, messages and records: the file of its first target."""

@@ -106,18 +106,20 @@ class CsvRows:
         findings.rows(self.path, self.problems)
         findings.refuse()
 
-    def paths(self, column: str, *, check: bool = False, outside: bool = True) -> PathTable:
+    def paths(self, column: str, *, check: bool = False, outside: bool = True, blank: bool = False) -> PathTable:
         """The paths in a column, relative ones from the file's folder; rows without a readable one are problems.
 
         Args:
             column: its name.
             check: whether files that do not exist are an error now.
             outside: whether files may lie outside of the CSV file's folder, or on another server.
+            blank: whether rows may have none.
         """
         folder = place_of(self.path).parent
         names = [local_name(str(folder), name) for name in self.columns[column]]
         paths = PathTable.from_paths(names, root=folder)
-        self.problems.extend((self.lines[i], f"no {column} in this row") for i, name in enumerate(names) if not name)
+        absent = [i for i, name in enumerate(names) if not name and not blank]
+        self.problems.extend((self.lines[i], f"no {column} in this row") for i in absent)
         faults = faults_of(paths, folder, check=check, outside=outside)
         self.problems.extend((self.lines[i], what) for i, what in faults)
         return paths
@@ -229,6 +231,12 @@ def read_rows(
     if not rows.lines and not rows.problems:
         raise DataError("the file has a header and no rows", name)
     return rows
+
+
+def column_names(path: PathLike) -> list[str]:
+    """The columns of a CSV file as its first line has them, in small letters."""
+    _, fields = next(_fields(os.fsdecode(path)), (0, []))
+    return [field.strip().lower() for field in fields]
 
 
 def _fields(name: str) -> Iterator[tuple[int, list[str]]]:

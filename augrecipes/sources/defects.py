@@ -12,6 +12,7 @@ import numpy.typing as npt
 from augrecipes.errors import DataError, Lines, counted, harmless, listed
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.losses import find_loss
+from augrecipes.images.profiles import PROFILE, foreign_profile
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
@@ -144,6 +145,12 @@ def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: 
     if pixels > max_pixels:
         return f"{pixels:,} pixels are more than the limit of {max_pixels:,}"
     return find_loss(header, **how)
+
+
+def profile_notes(headers: Mapping[str, MaybeHeader]) -> dict[str, str]:
+    """What is said of files with a colour profile that is not applied, by path."""
+    named = {path: foreign_profile(header) for path, header in headers.items() if isinstance(header, ImageHeader)}
+    return {path: f"has {PROFILE.format(name)} in the recipe" for path, name in named.items() if name}
 
 
 def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:

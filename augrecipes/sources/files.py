@@ -1,15 +1,15 @@
 """Images and masks from files: bytes first, then the header against limits, then pixels; or a DataError.
 
 Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
-is applied for every format alike; one that is told in XMP alone is not. Colour profiles are not, either: samples are
-taken as sRGB.
+is applied for every format alike; one that is told in XMP alone is not. Colour profiles are where it is asked for:
+else samples are taken as sRGB, and the log names the first of another profile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ def read_image(
     frames: Frames | None = None,
     dtype: SampleType = "uint8",
     has_range: bool = False,
+    icc: Literal["srgb"] | None = None,
 ) -> NDArray[Any]:
     """Reads an image as H×W×C in RGB order: uint8, 0 to 255, or the file's own values as uint16 or float32.
 
@@ -56,6 +57,8 @@ def read_image(
             all of. Values are the file's own, also where white is zero.
         has_range: somebody says what the values mean: so files of fewer bits are read, too, and whole numbers as
             floats, with the values that they have.
+        icc: `srgb` converts 8 bits of grey and RGB from the file's colour profile (ICC) to sRGB, as Pillow's
+            ImageCms does; None leaves values as they are.
 
     Returns:
         A C-contiguous, writable array that owns its memory.
@@ -73,7 +76,7 @@ def read_image(
     """
     return open_encoded(
         path, channels=channels, exif=exif, max_pixels=max_pixels, max_bytes=max_bytes, depth=depth, frames=frames,
-        dtype=dtype, has_range=has_range,
+        dtype=dtype, has_range=has_range, icc=icc,
     ).array()  # fmt: skip
 
 
@@ -162,7 +165,7 @@ def read_files(
         return read_stacks(table, unit, inputs, channels=channels, **how)
     targets: dict[str, Any] = dict(opened or {})
     for name in names or paths:
-        if name not in targets:
+        if name not in targets and name in paths:
             image = open_encoded(paths[name], channels=channels, **how)
             targets[name] = image if undecoded else image.array()
     name, path = next(iter(paths.items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -94,7 +94,7 @@ def decode_arguments(
     wanted, is_deep = channels or inputs.stored_channels, inputs.dtype in ("uint16", "float32")
     frames = "channels" if wanted and frames is None and not os.environ.get(FRAMES) else frames
     decode = {"exif": exif, "channels": wanted or (None if is_deep else 3), "max_pixels": max_pixels}
-    decode |= {"depth": depth, "frames": frames}
+    decode |= {"depth": depth, "frames": frames} | ({"icc": inputs.icc} if inputs.icc else {})
     return decode | ({"dtype": inputs.dtype, "has_range": inputs.range is not None} if is_deep else {})
 
 
@@ -155,6 +155,10 @@ class RecipeSource(Source):
         """The file of one of them; of a pair that of its largest target."""
         return next(iter(self.table.paths(index).values()))
 
+    def there(self, k: int, _epoch: int = 0, /) -> Collection[str]:
+        """Names of the images that one of them has."""
+        return self.table.paths(k)
+
     def digest(self) -> str:
         """That of the table."""
         return self.table.digest()
@@ -202,7 +206,7 @@ class RecipeSource(Source):
     def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
         """One of them, to be run; arguments and errors as of `parts`."""
         rest, _ = self.parts(k, epoch, undecoded=undecoded, names=names)
-        images = {name: rest.pop(name) for name in names or self.table.images_by_target()}
+        images = {name: rest.pop(name) for name in names or self.table.images_by_target() if name in rest}
         return Sample(*self.table.place(k), self.path(k), images, rest)
 
 

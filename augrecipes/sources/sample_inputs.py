@@ -248,6 +248,8 @@ def split_parts(
     for name in images:
         value = parts.pop(name, None)
         if names is None or name in names:
+            if value is None and name in inputs.real:
+                continue
             if value is None:
                 raise DataError(f"has no {name}{there(parts)}")
             targets[name] = _saying(name, read, value, axes=axes, undecoded=undecoded, **decode)

@@ -48,6 +48,7 @@ _ABOUT: dict[str, Any] = {
     "foreground": (..., dict),
     "stains": (..., dict),
     "further": (..., dict),
+    "optional": (..., [str]),
     "unreadable": [{"row": SIZE, "path": str, "reason": str}],
 }
 
@@ -123,6 +124,11 @@ class StoredSource(RecipeSource):
             raise DataError(lost.reason, lost.path)
         return items[0]
 
+    def there(self, k: int, epoch: int = 0, /) -> Sequence[str]:
+        """Names of the images that one of them has."""
+        row, optional = self.rows(k, epoch), self.store.about.get("optional", ())
+        return [name for name in self._targets if name not in optional or self.store.items(name, row)]
+
     def taken(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """The stored targets that the recipe takes, of those that are wanted; a mask last."""
         masked = "mask" in self.store.targets and self.inputs.mask != "absent"
@@ -135,7 +141,7 @@ class StoredSource(RecipeSource):
     def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
         """What a pipeline takes of a stored row: views of the store, or images that are not decoded yet."""
         targets: dict[str, Any] = {}
-        for name in self.taken(names):
+        for name in self.taken(names or self.there(row // self.epochs, row)):
             take = self.store.encoded if undecoded and name != "mask" else self.store.array
             targets[name] = take(name, self.item(name, row))
         further = packed_targets(self.store, row, self.inputs, next(iter(targets.values())).shape)
@@ -220,7 +226,9 @@ def _check_about(store: Store) -> None:
         raise index.damaged_field(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
     for name, items in store.tables.items():
         counts, shapes = items.rows[1:] - items.rows[:-1], items.shapes
-        if counts.max(initial=0) > 1 or (counts == 0).nonzero()[0].tolist() != lost:
+        absent = (counts == 0).nonzero()[0].tolist()
+        absent = [row for row in absent if row in lost] if name in store.about.get("optional", ()) else absent
+        if counts.max(initial=0) > 1 or absent != lost:
             what = "rows without pixels are not those that are unreadable"
             raise index.damaged_field(columns, f"items/{name}/rows", what)
         if channels is None or store.targets[name] != "image" or name in store.about.get("further", {}):
@@ -284,6 +292,10 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     for why in unlike(store, inputs):
         raise _unfit(store, why)
     tell_of_absent(recipe, {name for name, present in has.items() if present})
+    if about["decode"].get("icc") != inputs.icc:
+        raise _unfit(
+            store, f"was packed with `icc: {about['decode'].get('icc')}`, the recipe's inputs say {inputs.icc}"
+        )
     depth = (about["inputs"].get("image") or {}).get("dtype")
     if depth != inputs.deep_dtype:
         what = f"images of {depth or 'uint8'}, the recipe's inputs say {inputs.deep_dtype or 'uint8'}"

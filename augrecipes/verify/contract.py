@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import attrgetter
 from statistics import fmean
-from typing import Any, cast
+from typing import cast
 
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
@@ -77,7 +79,7 @@ class SampleRef:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One law, measured on one target over all samples.
+    """One law, measured on one target over all samples, or on one of them.
 
     Attributes:
         target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
@@ -106,6 +108,13 @@ class Figure:
     def ok(self) -> bool:
         """Whether the law holds on every sample."""
         return self.broken == 0
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Broken laws first; then what is nearest to its limit; then what has none."""
+        if self.limit is None:
+            return not self.ok, 0.0, self.worst
+        return not self.ok, self.worst / self.limit if self.limit else self.worst, 0.0
 
 
 # Name: (unit, what it says).
@@ -139,29 +148,6 @@ def number(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
-    """One law on one sample; attributes as of `Figure`."""
-
-    target: str
-    law: str
-    value: float
-    limit: float | None
-    mean: float
-    share: float | None
-
-    @property
-    def broken(self) -> bool:
-        """Whether the value is beyond its limit, or no number."""
-        return self.limit is not None and not self.value <= self.limit
-
-    def rank(self) -> tuple[bool, float, float]:
-        """Broken laws first; then what is nearest to its limit; then what has none."""
-        if self.limit is None:
-            return self.broken, 0.0, self.value
-        return self.broken, self.value / self.limit if self.limit else self.value, 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Worst:
     """A sample near to, or beyond, what is allowed.
 
@@ -171,50 +157,51 @@ class Worst:
     """
 
     place: SampleRef
-    readings: tuple[Measurement, ...]
+    readings: tuple[Figure, ...]
 
 
 @dataclass
 class Metrics:
     """All that was measured, by sample; of a `view` as of targets of one sample with other views."""
 
-    readings: dict[SampleRef, list[Measurement]] = field(default_factory=dict)
+    readings: dict[SampleRef, list[Figure]] = field(default_factory=dict)
     view: str = ""
 
-    def add(self, target: str, law: str, value: float, place: SampleRef, **more: Any) -> None:
-        """One sample's value; `more`: fields of a `Measurement`."""
+    def add(
+        self, target: str, law: str, value: float, place: SampleRef, *,
+        limit: float | None = None, mean: float | None = None, share: float | None = None,
+    ) -> None:  # fmt: skip
+        """One sample's value; beyond its limit, or no number, it breaks the law."""
         view = self.view
         target = view if view and target == "image" else f"{view}_{target}" if view else target
-        usual = {"limit": None, "mean": value, "share": None}
-        self.readings.setdefault(place, []).append(Measurement(target, law, value, **{**usual, **more}))
+        broken = limit is not None and not value <= limit
+        figure = Figure(target, law, limit, value, value if mean is None else mean, share, 1, int(broken), place)
+        self.readings.setdefault(place, []).append(figure)
 
     def figures(self) -> tuple[Figure, ...]:
         """All laws, by target in the order in which they were first measured."""
-        by_law = defaultdict[tuple[str, str], list[tuple[SampleRef, Measurement]]](list)
-        for place, readings in self.readings.items():
-            for reading in readings:
-                by_law[reading.target, reading.law].append((place, reading))
+        by_law = defaultdict[tuple[str, str], list[Figure]](list)
+        for reading in chain(*self.readings.values()):
+            by_law[reading.target, reading.law].append(reading)
         targets, laws = list(dict.fromkeys(("sample", *(target for target, _ in by_law)))), list(LAWS)
         order = sorted(by_law, key=lambda key: (targets.index(key[0]), laws.index(key[1])))
-        return tuple(_figure(*key, by_law[key]) for key in order)
+        return tuple(_over_all(by_law[key]) for key in order)
 
     def worst(self, count: int) -> tuple[Worst, ...]:
         """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
-        samples = [
-            Worst(place, tuple(sorted(readings, key=Measurement.rank, reverse=True)))
-            for place, readings in self.readings.items()
-        ]
-        samples.sort(key=lambda sample: [reading.rank() for reading in sample.readings], reverse=True)
+        rank = attrgetter("rank")
+        samples = [Worst(place, (*sorted(each, key=rank, reverse=True),)) for place, each in self.readings.items()]
+        samples.sort(key=lambda sample: [*map(rank, sample.readings)], reverse=True)
         return tuple(samples[:count])
 
 
-def _figure(target: str, law: str, measured: list[tuple[SampleRef, Measurement]]) -> Figure:
-    where, worst = max(measured, key=lambda sample: (sample[1].broken, sample[1].value))
-    readings = [reading for _, reading in measured]
+def _over_all(readings: list[Figure]) -> Figure:
+    """One law over all samples."""
+    worst = max(readings, key=lambda reading: (reading.broken, reading.worst))
     shares = [reading.share for reading in readings if reading.share is not None]
-    return Figure(
-        target, law, worst.limit, worst.value, fmean(reading.mean for reading in readings),
-        fmean(shares) if shares else None, len(readings), sum(reading.broken for reading in readings), where,
+    return replace(
+        worst, mean=fmean(reading.mean for reading in readings), share=fmean(shares) if shares else None,
+        samples=len(readings), broken=sum(reading.broken for reading in readings),
     )  # fmt: skip
 
 

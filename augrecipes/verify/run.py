@@ -264,7 +264,7 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     allowed = "" if reading.limit is None else f", allowed {number(reading.limit)}"
     notes = [
         f"epoch {place.epoch}",
-        f"{law}{number(reading.value)} {unit}{allowed}" if reading.value else "no difference",
+        f"{law}{number(reading.worst)} {unit}{allowed}" if reading.worst else "no difference",
     ]
     stretch = stretch_of([again.given.images[verification.origins[name]]], recipe.inputs)
     results = (("none", again.plain), (verification.optimize, again.fast))

@@ -43,7 +43,7 @@ def test_list(run):
 def test_step_prints_what_is_known_of_a_step(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("step", "StainJitter").stdout
-    assert shown.startswith("StainJitter: Scales and shifts the amount of haematoxylin, eosin and DAB in a\n")
+    assert shown.startswith("StainJitter: Scales and shifts the amount of each stain, such as haematoxylin,\n")
     assert "masks, boxes, keypoints: stay\n" in shown
     assert re.search(r"^  bias +0\.05 +number or pair of +to each amount a number$", shown, re.MULTILINE)
     # Names of arguments are never broken: where there is no room, their meaning stands in a table of its own.

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from random_recipes import recipes, steps_for
 
 import augrecipes as ar
-from augrecipes.display import Displayed
 from augrecipes.notebook import pages
 from augrecipes.recipe.parse import parse_text
+from augrecipes.report import Displayed
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

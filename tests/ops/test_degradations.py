@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_sets import KERNEL_SETS
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 import augrecipes as ar
+from augrecipes.interop.plain import python_of
 from augrecipes.native.kernels import using
-from augrecipes.ops.degradations import ImageCompression, KernelBlur, PoissonNoise, blur_kernel, sinc_kernel
+from augrecipes.ops.degradations import ImageCompression, KernelBlur, PoissonNoise, blur_kernel
 
 TURNED = ("aniso", "generalized_aniso", "plateau_aniso")
 ROUND = ("iso", "generalized_iso", "plateau_iso")
@@ -79,7 +80,7 @@ def test_kernels_are_the_published_ones(
 @settings(deadline=None)
 @given(SIDES, st.floats(0.3, np.pi))
 def test_sinc_is_the_published_one_and_that_of_ringing_overshoot(side: int, cutoff: float) -> None:
-    kernel = sinc_kernel(side, cutoff)
+    kernel = blur_kernel("sinc", side, cutoff=cutoff)
     assert np.abs(kernel - published_sinc(side, cutoff)).max() < 1e-9
     theirs = A.RingingOvershoot(blur_limit=(side, side), cutoff=(cutoff, cutoff), p=1).get_params()["kernel"]
     assert np.abs(kernel - theirs).max() < 1e-6
@@ -87,7 +88,7 @@ def test_sinc_is_the_published_one_and_that_of_ringing_overshoot(side: int, cuto
 
 @pytest.mark.parametrize("shape", [*ROUND, *TURNED, "sinc"])
 @pytest.mark.parametrize("kernels", KERNEL_SETS, ids=lambda kernels: kernels.isa if kernels else "none")
-def test_the_drawn_kernel_blurs_ramps_as_defined(shape: str, kernels: Any) -> None:
+def test_the_drawn_kernel_blurs_ramps_as_defined(shape: Any, kernels: Any) -> None:
     step = KernelBlur(shapes={shape: 1}, p=1.0)
     step.py_random = Random(1)
     for channels in (1, 3, 4):
@@ -100,7 +101,11 @@ def test_the_drawn_kernel_blurs_ramps_as_defined(shape: str, kernels: Any) -> No
             else:
                 sigma = drawn["sigma"]
                 expected = published_kernel(
-                    shape, drawn["side"], (sigma[0], sigma[-1]), np.deg2rad(drawn["angle"]), drawn.get("beta", 1.0)
+                    shape,
+                    drawn["side"],
+                    (sigma[0], sigma[-1]),
+                    np.deg2rad(drawn.get("angle", 0.0)),
+                    drawn.get("beta", 1.0),
                 )
             assert np.abs(drawn["kernel"] - expected).max() < 1e-6
             with using(kernels):
@@ -147,7 +152,7 @@ def test_what_kernels_are_drawn() -> None:
         else:
             assert len(drawn["sigma"]) == 1 + (drawn["shape"] in TURNED)
             assert all(0.2 <= sigma <= 3.0 for sigma in drawn["sigma"])
-            assert -180 <= drawn["angle"] <= 180 and (drawn["shape"] in TURNED or drawn["angle"] == 0)
+            assert (drawn["shape"] in TURNED) == ("angle" in drawn) and -180 <= drawn.get("angle", 0) <= 180
     below = [drawn["beta"] < 1 for drawn in draws if drawn["shape"].startswith("generalized")]
     assert abs(np.mean(below) - 0.5) < 0.07
     flat = [drawn["beta"] == 1 for drawn in draws if drawn["shape"].startswith("plateau")]
@@ -287,3 +292,14 @@ def test_sixteen_bits() -> None:
 def test_what_makes_no_sense_is_an_error_of_the_recipe(step: Any) -> None:
     with pytest.raises(ar.RecipeError, match=r":\d+:\d+: E3"):
         ar.load({"version": 1, "recipe": "t", "steps": [step], "eval": []})
+
+
+def test_albumentations_class_stands_for_what_it_can_do() -> None:
+    steps = [
+        {"ImageCompression": {"p": 1, "id": "a"}},
+        {"ImageCompression": {"subsampling": "4:4:4", "p": 1, "id": "b"}},
+    ]
+    recipe = ar.load({"version": 1, "recipe": "t", "steps": steps, "eval": []})
+    classes = [type(step) for step in recipe.to_albumentations().transforms[:2]]
+    assert classes == [A.ImageCompression, ImageCompression]
+    assert "A.ImageCompression(p=1.0)" in python_of(recipe)

@@ -1,8 +1,10 @@
 """ResizeToTarget and its MATLAB bicubic: against a slow reference, laws, and goldens."""
 
 import hashlib
+import itertools
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import cv2
@@ -10,10 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_sets import KERNEL_SETS
 from support.checks import DEAR
 
+import augrecipes as ar
+from augrecipes.native.kernels import using
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.ops.registry import construct
+from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import Arguments, Step
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "matlab_bicubic.json").read_text())
@@ -178,3 +184,46 @@ def test_the_step_runs_opencv(method: str, channels: int) -> None:
     assert floats.dtype == np.float32
     assert floats.min() >= 0
     assert floats.max() <= 1
+
+
+@pytest.mark.parametrize("method", ["area", "linear", "cubic", "matlab_bicubic"])
+def test_a_scale_is_of_the_targets_size(method: str) -> None:
+    """On the way to the target, as in Real-ESRGAN: whole pixels, of what came before at once."""
+    image = np.random.default_rng(0).integers(0, 256, (120, 160, 3), np.uint8)
+    step = ResizeToTarget(method=method, scale=(0.3, 1.2), p=1.0)
+    step.size, step.py_random = (30, 40), Random(1)
+    sizes = {step(image=image)["image"].shape[:2] for _ in range(200)}
+    assert {height for height, _ in sizes} == {*range(9, 36)} and max(width for _, width in sizes) <= 48
+    expected = ResizeToTarget(method=method, p=1.0)
+    expected.size = (60, 80)
+    doubled = ResizeToTarget(method=method, scale=(2, 2), p=1.0)
+    doubled.size = (30, 40)
+    np.testing.assert_array_equal(doubled(image=image)["image"], expected(image=image)["image"])
+
+
+@pytest.mark.parametrize("method", ["area", "linear", "cubic", "matlab_bicubic"])
+def test_every_level_scales_alike(method: str) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (120, 160, 3), np.uint8)
+    steps = [{"ResizeToTarget": {"method": method, "scale": [0.3, 1.2]}}, {"ResizeToTarget": {"method": "area"}}]
+    recipe = ar.load(degrade(steps))
+    samples = []
+    for kernels, optimize in itertools.product(KERNEL_SETS, ("none", "exact")):
+        with using(kernels):
+            pipeline = recipe.compile(optimize=optimize, seed=2)
+            samples.append([pipeline.at(index)(hr=image)["lr"] for index in range(8)])
+    for sample in samples:
+        assert all(map(np.array_equal, sample, samples[0]))
+    assert len({one.tobytes() for one in samples[0]}) == 8
+
+
+@pytest.mark.parametrize("scale", [[0.5, 1], [2, 2], [2, 1]], ids=str)
+def test_a_scaled_size_is_not_the_targets(scale: Any) -> None:
+    with pytest.raises(ar.RecipeError, match=r"E312|E307"):
+        ar.load(degrade([{"ResizeToTarget": {"scale": scale}}]))
+
+
+def degrade(steps: Any) -> dict[str, Any]:
+    inside = {"Degrade": {"source": "hr", "target": "lr", "steps": steps}}
+    head = {"version": 1, "recipe": "t", "kind": "pair", "scales": {"lr": 1, "hr": 4}}
+    plain = {"Degrade": {"source": "hr", "target": "lr", "steps": ["ResizeToTarget"]}}
+    return {**head, "steps": [inside], "eval": [plain]}

@@ -238,7 +238,7 @@ def test_steps_of_a_degraded_tile_stand_below_it_as_they_ran(scenes: Scenes) -> 
         applied = {name: params for _, name, params in done["applied"]}
         said = {fact.split(" ")[0] for fact in facts[1:]}
         assert said == applied.keys() - {"RandomCrop", "NoOp"}, "neither what did not run nor what does nothing"
-        assert f"ImageCompression quality {applied['ImageCompression']['quality']}, jpg" in facts
+        assert f"ImageCompression quality {applied['ImageCompression']['quality']}, jpg, subsampling 4:2:0" in facts
         assert "ResizeToTarget area" in facts
         orders.add(facts.index("ResizeToTarget area") < facts.index(next(f for f in facts if "quality" in f)))
         noisy += facts[-1].startswith("GaussNoise noise map spread")

@@ -211,8 +211,9 @@ def scene(height: int, width: int, seed: int = 0) -> np.ndarray:
     return imresize(coarse, height, width, round_between=False)
 
 
-def test_real_esrgan_is_worse_than_bicubic_and_still_the_same_scene() -> None:
-    loaded = ar.load("real-esrgan-x4")
+@pytest.mark.parametrize("name", ["real-esrgan-x4", "bsrgan-x4"])
+def test_a_degradation_is_worse_than_bicubic_and_still_the_same_scene(name: str) -> None:
+    loaded = ar.load(name)
     train, fixed = loaded.compile(), loaded.compile("eval")
     errors, means = [], []
     for index in range(24):

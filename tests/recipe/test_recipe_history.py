@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.checks import rows, table
+from support.files import parse_file
 from test_recipe_malformed import STEPS, TOP, one
 
 from augrecipes.errors import Diagnostic, Fix, RecipeError
@@ -19,7 +20,7 @@ from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import document, history
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import applied, quick_fix, read_spans
-from augrecipes.recipe.parse import parse_file, parse_text
+from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
 
 TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]

@@ -15,12 +15,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.checks import growth
 from support.damage import DAMAGES
+from support.files import parse_file
 
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lint, lints
 from augrecipes.recipe import gallery, keys, limits, parse
 from augrecipes.recipe.nodes import MappingNode, Place
-from augrecipes.recipe.parse import load, parse_file, parse_text, parse_value
+from augrecipes.recipe.parse import load, parse_text, parse_value
 from augrecipes.recipe.problems import Problems
 from augrecipes.recipe.variants import Resolved
 

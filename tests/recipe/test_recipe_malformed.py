@@ -2,10 +2,11 @@
 
 import pytest
 from support.checks import rows
+from support.files import parse_file
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.parse import parse_file, parse_text
+from augrecipes.recipe.parse import parse_text
 
 HEAD = "version: 1\nrecipe: bad\n"
 PAIR = HEAD + "kind: pair\nscales: {lr: 1, hr: 4}\n"

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 from support.checks import table
+from support.files import parse_file
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.parse import load, parse_file, parse_text
+from augrecipes.recipe.parse import load, parse_text
 
 BASE = """\
 version: 1

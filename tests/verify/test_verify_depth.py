@@ -62,7 +62,7 @@ def test_verify_finds_no_difference_and_one_that_is_planted(folders: dict[str, P
     for optimize in ("exact", "fast"):
         found = verify(deep, folders[name], optimize=optimize, samples=6)  # type: ignore[arg-type]
         assert (found.broken, found.dtype) == ((), deep.inputs.dtype)
-        assert found.worst[0].readings[0].value == 0
+        assert found.worst[0].readings[0].worst == 0
 
     def broken(made: Recipe, optimize: Any) -> Any:
         """A plan that adds one of the image's own values."""

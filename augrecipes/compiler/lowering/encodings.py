@@ -83,8 +83,9 @@ def _group_op(group: Any, span: int, count: int) -> NativeOp | None:
         shares = tuple(end / ends[-1] for end in ends)
         draw, arguments, chooses = DRAWS.BY_WEIGHT, (count, *shares), (OPTIONS.ONE_STEP, 1)
     elif kind == "some":
-        keeps_order = type(group).__name__ == SOME_OF
-        draw, arguments, chooses = DRAWS.SOME, (count, group.n, keeps_order), (OPTIONS.SOME_STEPS, group.n)
+        kept = range(count) if type(group).__name__ == SOME_OF else getattr(group, "kept_places", ())
+        bits = sum(1 << place for place in kept)
+        draw, arguments, chooses = DRAWS.SOME, (count, group.n, bits), (OPTIONS.SOME_STEPS, group.n)
     drawn = params_getter("chosen") if arguments else NO_DRAWS
     return NativeOp(draw, EFFECTS.GROUPS, arguments, drawn, (span, *chooses))
 

@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from augrecipes.compat.albumentations import A
+from augrecipes.compat.steps import RandomOrder
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Fused, ObjectStep
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -111,6 +112,9 @@ def group(step: Step, children: list[Any]) -> Any:
         case groups.SOME_OF:
             return A.SomeOf(children, n=int(step.args.get("n", 1)), replace=step.args.get("replace", False), p=p)
         case groups.RANDOM_ORDER:
-            return A.RandomOrder(children, n=int(step.args.get("n", len(children))), p=p)
+            order = RandomOrder(children, n=int(step.args.get("n", len(children))), p=p)
+            kept = step.args.get("keep_order", ())
+            order.kept_places = frozenset(place for place, child in enumerate(step.steps) if child.id in kept)
+            return order
         case _:
             return A.Sequential(children, p=p)

@@ -18,8 +18,8 @@ from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run import deep_images
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.compiler.run.output_size_guard import guard
-from augrecipes.display import Displayed
 from augrecipes.recipe.model import Recipe, named
+from augrecipes.report import Displayed
 
 _SEVERAL = (
     "several images make up a sample of this recipe, and A.Compose, A.OneOf and other groups hand over one: a "

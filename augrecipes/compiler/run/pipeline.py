@@ -52,11 +52,13 @@ class Pipeline(AsCompose):
     Attributes:
         targets: names of the image arrays that go in.
         outputs: names of the image arrays that come out.
+        optional: those of `targets` without which it makes samples, too.
         sinks: what makes each of them out of the last step's image.
     """
 
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
+    optional: frozenset[str] = frozenset()
     sinks: dict[str, Any]
     call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
     watch: Callable[[Any], object] | None = None  # what is called with each program that is made
@@ -145,6 +147,10 @@ class Pipeline(AsCompose):
     def nodes(self, arrival: Arrival | None = None) -> Steps:
         """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
         return self.compiled.plans[arrival or self.arrival].steps
+
+    def target_of(self, name: str) -> str | None:
+        """The target that an image is of, by its name; None where it is of none."""
+        return name if name in self.targets else None
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
         """The pipeline at one sample's key: call it with the targets, as often as you like, for the same result.

@@ -10,18 +10,19 @@ from typing import Any, Literal
 import numpy as np
 
 from augrecipes.compiler.compile import check, steps_of
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, counted
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import Cropped, PairScenes, pair
+from augrecipes.kinds.pair.versions import optional_targets, read_order, target_of, versions, with_versions
 from augrecipes.ops import groups
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.remote import place_of
 from augrecipes.sources import defects
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.csv_list import columns_at, read_rows
+from augrecipes.sources.csv_list import column_names, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings, Least, Size
 from augrecipes.sources.paths import PathLike, PathTable, Roots
 from augrecipes.sources.sample import decode_arguments
@@ -32,19 +33,22 @@ _LARGEST_RATIO = 16
 
 
 def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
-    """The targets that have files: those that no Degrade makes. Does not import albumentations, as compiling does.
+    """The targets that have files: those that no Degrade makes, and those that are `real` in a share of samples.
+
+    Does not import albumentations, as compiling does.
 
     Raises:
         RecipeError: no section for `mode`.
         LintError: a lint error that the recipe does not silence.
     """
     degraded = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
+    degraded -= optional_targets(recipe, mode)
     check(recipe)
     return tuple(name for name in recipe.scales if name not in degraded)
 
 
 def find_scenes(
-    recipe: Recipe, targets: tuple[str, ...], roots: Mapping[str, Roots] | None, files: PathLike | None, *,
+    recipe: Recipe, mode: Mode, targets: tuple[str, ...], roots: Mapping[str, Roots] | None, files: PathLike | None, *,
     names: Mapping[str, str] | None = None, split: str | None = None, cache: bool = True,
     columns: Mapping[str, str] | None = None, outside: bool = False,
 ) -> PairScenes:  # fmt: skip
@@ -55,26 +59,41 @@ def find_scenes(
     """
     if (roots is None) == (files is None):
         raise TypeError("give folders for the targets, such as {'hr': ..., 'lr': ...}, or files= a CSV file, not both")
+    optional = optional_targets(recipe, mode)
     if files is not None:
         if names:
             raise TypeError("names= goes with folders; a CSV file names every file")
-        return _scenes_of_csv(files, dict(recipe.scales), targets, split, columns, outside=outside)
+        scenes = _scenes_of_csv(files, recipe, optional, targets, split, columns, outside=outside)
+        return _noted(scenes, recipe, optional)
     if split is not None or columns is not None:
         raise TypeError("split= and columns= go with files=")
     if not isinstance(roots, Mapping):
         raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
-    check_roots(recipe, targets, roots)
-    return pair(roots, dict(recipe.scales), names=names, cache=cache)
+    check_roots(recipe, targets, roots, optional)
+    read = {name: folders for name, folders in roots.items() if target_of(name, recipe.scales) in targets}
+    return _noted(pair(read, dict(recipe.scales), names=names, cache=cache, optional=optional), recipe, optional)
 
 
-def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) -> None:
+def _noted(pairs: PairScenes, recipe: Recipe, optional: Collection[str]) -> PairScenes:
+    """The scenes, with a note of those without an image of a target that they need not have."""
+    for target in sorted(optional):
+        places = [k for k, name in enumerate(pairs.targets) if target_of(name, recipe.scales) == target]
+        lacking = [scene[0] for scene in pairs.scenes if not any(scene[k] for k in places)]
+        if lacking:
+            what = f"{len(lacking)} of {counted(len(pairs.scenes), 'scene')} have no {target}, {lacking[0]} first"
+            pairs.notes.append(f"{what}: Degrade makes it in all of their samples")
+    return pairs
+
+
+def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str], optional: Collection[str] = ()) -> None:
     """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
+    there = versions(roots, recipe.scales)
     wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
-    if degraded := [name for name in roots if name in recipe.scales and name not in targets]:
+    if degraded := [name for name in there if name not in targets and name not in recipe.inputs.real]:
         text = f"{' and '.join(degraded)} is made by the recipe's Degrade and is not read"
-    elif unknown := [name for name in roots if name not in targets]:
+    elif unknown := [name for name in roots if not target_of(name, recipe.scales)]:
         text = f"no target is called {' or '.join(map(repr, unknown))}"
-    elif missing := [name for name in targets if name not in roots]:
+    elif missing := [name for name in targets if name not in roots and name not in optional]:
         text = f"no folder was given for {' and '.join(missing)}"
     else:
         return
@@ -83,7 +102,8 @@ def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str]) 
 
 def _scenes_of_csv(
     path: PathLike,
-    scales: Mapping[str, int],
+    recipe: Recipe,
+    optional: frozenset[str],
     targets: Sequence[str],
     split: str | None,
     renamed: Mapping[str, str] | None,
@@ -91,8 +111,10 @@ def _scenes_of_csv(
     outside: bool,
 ) -> PairScenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
-    order = sorted(targets, key=lambda name: -scales[name])
+    scales = with_versions(recipe.scales, (*(renamed or ()), *column_names(path)))
     every = read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
+    read = {name for name in scales if name in every.columns and target_of(name, recipe.scales) in targets}
+    order = read_order({*targets} - optional | read, recipe.scales, optional)
     if absent := [f"`{name}`" for name in order if name not in every.columns]:
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
         raise DataError(text, every.path)
@@ -100,12 +122,13 @@ def _scenes_of_csv(
     columns = every.fields(keep)
     every.refuse()  # of classes and weights all rows are part
     rows, findings = every.select(keep), Findings()
-    paths = [rows.paths(name, outside=outside) for name in order]
+    paths = [rows.paths(name, outside=outside, blank=target_of(name, recipe.scales) in optional) for name in order]
     findings.rows(every.path, every.problems)
+    files = [*zip(order, paths, strict=True)]
     good = rows.fine().tolist()
     return PairScenes(
         tuple(order),
-        scenes=[tuple(table[i] for table in paths) for i in good],
+        scenes=[tuple(table[i] if rows.columns[name][i] else "" for name, table in files) for i in good],
         defects=findings.defects,
         listed={name: sum(map(bool, rows.columns[name])) for name in order},
         roots=[str(place_of(every.path).parent)],
@@ -132,9 +155,10 @@ def checked(
         decode: arguments of `read_image`.
     """
     decode = decode_arguments(recipe.inputs) | decode
-    targets, factors, exif = pairs.targets, scale_factors(dict(recipe.scales)), decode.pop("exif")
+    targets, exif = pairs.targets, decode.pop("exif")
+    factors = scale_factors(with_versions(recipe.scales, targets))
     least = defects.least_sizes(recipe, mode, factors)
-    paths = list(dict.fromkeys(path for scene in pairs.scenes for path in scene))
+    paths = list(dict.fromkeys(path for scene in pairs.scenes for path in scene if path))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
     if how == "names":
@@ -145,15 +169,17 @@ def checked(
     wrong: dict[str, Defect] = {}  # by message: a file that stands in several rows is reported once
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
-    for position, scene in enumerate(pairs.scenes):
+    for position, row in enumerate(pairs.scenes):
         problems = []
-        for name, path in zip(targets, scene, strict=True):
+        there = {name: path for name, path in zip(targets, row, strict=True) if path}
+        scene = (*there.values(),)
+        for name, path in there.items():
             if path in reasons:
                 where = " of ".join(filter(None, (name, ", ".join(other for other in scene if other != path))))
                 problems.append(Defect("unreadable", scene, f"{path}: {reasons[path]} ({where})"))
         sizes: dict[str, Size] = {}
         if headers and not problems:
-            sizes = {name: defects.upright(headers[path], exif) for name, path in zip(targets, scene, strict=True)}
+            sizes = {name: defects.upright(headers[path], exif) for name, path in there.items()}
             problems = [
                 *_sizes(scene, sizes, factors, least),
                 *_channels(scene, [headers[path] for path in scene], decode["channels"]),
@@ -172,11 +198,15 @@ def checked(
         for name, cut in cuts.items()
         if cut
     )
+    profiles = {} if recipe.inputs.icc else defects.profile_notes(headers)
+    others = (
+        [f"{counted(len(profiles), 'image')}, {min(profiles)} first: {profiles[min(profiles)]}"] if profiles else []
+    )
     return replace(
         pairs,
         scenes=[pairs.scenes[i] for i in fine],
         defects=[*pairs.defects, *wrong.values()],
-        notes=[*pairs.notes, *map(str, cropped)],
+        notes=[*pairs.notes, *map(str, cropped), *others],
         cropped=cropped,
         columns=columns_at(fine, pairs.columns),
     )

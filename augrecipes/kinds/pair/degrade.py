@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compat.steps import Sample
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.step_draws import with_channels
+from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.grid import Scene
@@ -35,7 +36,7 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         super().__init__([], p=1.0)  # which would seed them
         self.source, self.target = step.args["source"], step.args["target"]
         self.transforms, self.labels = transforms, [child.site for child in step.steps]
-        self._resizes = [inner for inner in _leaves(transforms) if isinstance(inner, ResizeToTarget)]
+        self._resizes = [part for part in parts_of(self) if isinstance(part, ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""
@@ -64,14 +65,6 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         """Let the steps that resize to the target make it of this height and width, px."""
         for step in self._resizes:
             step.size = size
-
-
-def _leaves(steps: list[Any]) -> Iterator[Any]:
-    for step in steps:
-        if isinstance(step, A.BaseCompose):
-            yield from _leaves(step.transforms)
-        else:
-            yield step
 
 
 class DegradeProgram(NamedTuple):

@@ -10,7 +10,7 @@ d = (c + 1/2)·k − 1/2, so a matrix M between cells is S·M·S⁻¹ between pi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.errors import DataError
 from augrecipes.ops.matrices import Matrix, Size
+from augrecipes.recipe.model import Inputs
 
 Factors = Mapping[str, int]
 """Scale factors by target: pixels along a cell of the common grid."""
@@ -69,6 +70,15 @@ def _problem(sizes: Mapping[str, Size], factors: Factors) -> str:
 
 def _px(size: Size) -> str:
     return f"{size[0]}×{size[1]} px"
+
+
+def inputs_of(name: str, inputs: Inputs, factors: Factors) -> Inputs:
+    """The inputs of one target: `min_size` counts pixels of the coarsest."""
+    if inputs.min_size is None:
+        return inputs
+    coarsest = min(factors.values())
+    height, width = (-(-n * factors[name] // coarsest) for n in inputs.min_size)
+    return replace(inputs, min_size=(height, width))
 
 
 def window_shown(matrix: Matrix, size: Size, factor: int) -> tuple[int, int, int, int]:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain, product
 from typing import Any
 
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.pair.versions import read_order, target_of, with_versions
 from augrecipes.sources.defects import Defect, Size, size_text
 from augrecipes.sources.listing import list_folders
 from augrecipes.sources.names import Scenes, by_scene, match_folders, stem, template
@@ -92,18 +93,21 @@ class PairScenes:
 
 
 def pair(
-    roots: Mapping[str, Roots], scales: Mapping[str, int], *, names: Mapping[str, str] | None = None, cache: bool = True
-) -> PairScenes:
+    roots: Mapping[str, Roots], scales: Mapping[str, int], *, names: Mapping[str, str] | None = None,
+    cache: bool = True, optional: Collection[str] = (),
+) -> PairScenes:  # fmt: skip
     """Find the scenes of which every target has exactly one file.
 
     Args:
         roots: of each target: a folder, or a list of folders. Lists of one length are data sets side by side, whose
-            i-th folders belong together; a single folder beside a list goes with all of them.
+            i-th folders belong together; a single folder beside a list goes with all of them. `lr_2` is another version
+            of `lr`; where most scenes of one folder have a file in each of several, these are versions, too.
         scales: relative grid of each target.
         names: templates such as ``{"lr": "{}x4"}``: the name of a target's file below its root, where ``{}`` is the
             scene, which is the whole name where a target has no template. Files of other names are left out, with a
             note. Without it they are found.
         cache: see `augrecipes.sources.listing.list_folders`.
+        optional: targets of which scenes need no file; paths of theirs may be empty.
 
     Raises:
         DataError: a root is missing or empty, a template is none, or one file would be of two targets.
@@ -120,11 +124,36 @@ def pair(
     >>> [pathlib.Path(file).name for defect in found.defects for file in defect.files]
     ['bagx4.png']
     """
-    order = sorted((name for name in scales if name in roots), key=lambda name: -scales[name])
+    order = read_order(roots, scales, optional)
     if unknown := sorted(set(names or ()) - set(order)):
         raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
-    patterns = {name: template((names or {}).get(name, "{}")) for name in order}
     lists = {name: _texts(roots[name]) for name in order}
+    pairs = _paired(lists, scales, order, names, optional, cache=cache)
+    apart = {(name, k): path for name, paths in lists.items() for k, path in enumerate(paths, 1)}
+    called = {key: "_".join(map(str, key)) if key[1] > 1 else key[0] for key in apart}
+    if not lists or len(lists[order[0]]) > 1 or len({*called.values()} - {*order}) < len(apart) - len(order):
+        return pairs
+    of_each = names and {called[name, k]: names[name] for name, k in apart if name in names}
+    folders = {called[key]: path for key, path in apart.items()}
+    versions = (
+        pairs if len(apart) == len(order) else pair(folders, scales, names=of_each, cache=cache, optional=optional)
+    )
+    if (len(versions.scenes), -len(versions.defects)) <= (len(pairs.scenes), -len(pairs.defects)):
+        return pairs
+    for name in (name for name, paths in lists.items() if len(paths) > 1):
+        what = f"{len(lists[name])} versions of {name}, of which training draws one: {', '.join(lists[name])}"
+        versions.notes.append(what)
+    return versions
+
+
+def _paired(
+    lists: Mapping[str, list[str]], targets: Mapping[str, int], order: Sequence[str], names: Mapping[str, str] | None,
+    optional: Collection[str], *, cache: bool,
+) -> PairScenes:  # fmt: skip
+    """The scenes of folders that are of one version each."""
+    scales = with_versions(targets, order)
+    spare = {name for name in order if target_of(name, targets) in optional}
+    patterns = {name: template((names or {}).get(name, "{}")) for name in order}
     pairs = PairScenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
     for part in _side_by_side(lists):
         files = _files(part, cache=cache)
@@ -136,7 +165,7 @@ def pair(
                     what = f"{counted(len(left), 'file')} of {name}, {left[0]} first: not named {names.get(name, '{}')}"
                     pairs.notes.append(f"{what}, and not read")
         ratios = {name: Fraction(scales[order[0]], scales[name]) for name in order}
-        _match(files, ratios, patterns if names else None, pairs)
+        _match(files, ratios, patterns if names else None, pairs, spare)
     return pairs
 
 
@@ -220,8 +249,12 @@ def _match(
     ratios: Mapping[str, Fraction],
     patterns: Mapping[str, re.Pattern[str]] | None,
     pairs: PairScenes,
+    spare: Collection[str],
 ) -> None:
-    """Add the scenes of one data set: the largest target's files against those of each of the others."""
+    """Add the scenes of one data set: the largest target's files against those of each of the others.
+
+    `spare`: those that scenes need not have.
+    """
     first, *others = pairs.targets
     partners: dict[str, dict[str, str]] = {}
     spoilt: set[str] = set()
@@ -245,7 +278,7 @@ def _match(
                 every = (*these, *theirs)
                 pairs.defects.append(Defect("ambiguous", every, f"one scene, several files: {', '.join(every)}"))
     for path in files[first]:
-        lacking = [name for name in others if path not in partners[name]]
+        lacking = [name for name in others if path not in partners[name] and name not in spare]
         if lacking and path not in spoilt:
             pairs.defects.append(Defect("missing", (path,), f"{path}: no {' and no '.join(lacking)}"))
     for name in others:
@@ -255,4 +288,5 @@ def _match(
             odd = f"; its name says ×{said}, and {name} is ×{ratios[name]}" if said not in (None, ratios[name]) else ""
             pairs.defects.append(Defect("missing", (path,), f"{path}: no {first}{odd}"))
     rows = ((path, *(partners[name].get(path, "") for name in others)) for path in files[first])
-    pairs.scenes += [paths for paths in rows if all(paths) and spoilt.isdisjoint(paths)]
+    needed = [k for k, name in enumerate(pairs.targets) if name not in spare]
+    pairs.scenes += [paths for paths in rows if all(paths[k] for k in needed) and spoilt.isdisjoint(paths)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,11 +27,11 @@ from augrecipes.compiler.run.targets import DTYPES, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.pair.degrade import Degrade, Key
-from augrecipes.kinds.pair.grid import Factors, Scene, common_size, scale_factors, window_shown
+from augrecipes.kinds.pair.grid import Scene, common_size, inputs_of, scale_factors, window_shown
 from augrecipes.kinds.pair.lowering import lower_pair, opened, pair_programs
 from augrecipes.kinds.pair.programs import PairPrograms, PairRun, TargetArray
 from augrecipes.kinds.pair.shared import PairStep, sharing
-from augrecipes.recipe.model import Inputs
+from augrecipes.kinds.pair.versions import Applied, Choices, applied_choices, reading, target_of
 
 SceneImages = Mapping[str, np.ndarray | EncodedWindow]
 
@@ -48,8 +47,9 @@ class PairPipeline(Pipeline):
     """A compiled recipe of kind pair.
 
     Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or all of the
-    depth that the inputs say, or images that are not decoded yet; those that a Degrade makes are not given. Up to
-    scale − 1 pixels too many are cut off at the bottom and at the right.
+    depth that the inputs say, or images that are not decoded yet; those that a Degrade makes are not given, unless the
+    inputs say which share is `real`. Versions are `lr=`, `lr_2=`, …: training draws one, evaluation takes the first.
+    Up to scale − 1 pixels too many are cut off at the bottom and at the right.
     Targets out: every target of `scales:`, each as its output says; with `save_applied_params` also `window`: of each
     input target the (y0, x0, y1, x1) that the output shows, in pixels, before flips and turns; None where a step has
     padded or resampled. `out={target: array}` is written to, and its arrays come out; functions (shape, dtype) → array
@@ -82,9 +82,15 @@ class PairPipeline(Pipeline):
         deep_images.attach(own, recipe.inputs, self.image_names)
         self._labels |= {id(entry.transform): entry.node.site for entry in every}
         degraded = {entry.transform.target for entry in every if isinstance(entry.transform, Degrade)}
-        self.outputs = tuple(name for name in scales if name not in compiled.later)
-        self.targets = tuple(name for name in self.outputs if name not in degraded)
-        self._inputs = {name: _inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
+        made_here = degraded | compiled.later if self.mode == "train" else set()
+        self.optional = frozenset(made_here.intersection(recipe.inputs.real))
+        self.outputs = tuple(name for name in scales if name not in compiled.later - self.optional)
+        self.targets = tuple(name for name in self.outputs if name not in degraded - self.optional)
+        shares = {name: 1 if name in compiled.later else recipe.inputs.real[name] for name in self.optional}
+        draws = {name: self.draws.add(f"inputs.{name}")[1] for name in self.targets}
+        self._choices = Choices(draws, shares, dict(scales), draws_version=self.mode == "train")
+        self._variants = dict[frozenset[str], PairPipeline]()
+        self._inputs = {name: inputs_of(name, recipe.inputs, self.factors) for name in self.targets}
         full_range, depth = recipe.inputs.range, recipe.inputs.deep_dtype
         self.sinks = {name: Sink(recipe.outputs.get(name, recipe.output), full_range, depth) for name in scales}
 
@@ -99,13 +105,43 @@ class PairPipeline(Pipeline):
 
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
         """One sample at one key."""
-        targets = dict(targets)
-        out = self._outs(targets)
-        images, rest = self._images(targets)
+        mine, targets, chosen = self._chosen((epoch, index, tile), targets)
+        out = mine._outs(targets)
+        images, rest = mine._images(targets)
         allocate: Callable[[str], Allocate] = lambda name: out[name][1] if name in out else np.empty  # noqa: E731
-        rest.update(self._run((epoch, index, tile), images, allocate))
+        rest.update(mine._run((epoch, index, tile), images, allocate))
         rest.update((name, array) for name, (array, _) in out.items() if not callable(array))
+        if chosen and self.compiled.save_applied_params:
+            rest["applied"] = [*chosen, *rest["applied"]]
         return rest
+
+    def choices(self, key: Key, names: Collection[str]) -> dict[str, str]:
+        """Which of the images of these names a sample takes, of each target that leaves a choice; "": its Degrade's."""
+        if not self.optional and {*self.recipe.scales, "out"}.issuperset(names):
+            return {}
+        self.position(*key)
+        return self._choices.of_sample(names)
+
+    def target_of(self, name: str) -> str | None:
+        """As every pipeline; of a version its target."""
+        return target_of(name, self.recipe.scales)
+
+    def wanted(self, epoch: int, index: int, names: Iterable[str]) -> dict[str, bool]:
+        """Of these names those of images that samples may take; and whether the sample at a key does."""
+        choices = self.for_this_thread(epoch).choices((epoch, index, 0), names := [*names])
+        targets = {name: target for name in names if (target := self.target_of(name)) and target in self.targets}
+        return {name: choices.get(target, name) == name for name, target in targets.items()}
+
+    def _chosen(self, key: Key, targets: Mapping[str, Any]) -> tuple[PairPipeline, dict[str, Any], list[Applied]]:
+        """What makes a sample, of which images by target, and what was chosen, as `applied` has it."""
+        if not (choices := self.choices(key, targets)):
+            return self, dict(targets), []
+        images = {target: targets[name] for target, name in choices.items() if name and targets[name] is not None}
+        rest = {name: value for name, value in targets.items() if self.target_of(name) not in choices}
+        real = self.optional.intersection(images)
+        if self.optional and real not in self._variants:
+            self._variants[real] = self.again(reading(self.compiled, real))
+        return self._variants[real] if self.optional else self, rest | images, [*applied_choices(choices, images)]
 
     def _run(self, key: Key, images: SceneImages, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
         """What comes out of one sample, of images that have whole cells alone."""
@@ -194,7 +230,8 @@ class PairPipeline(Pipeline):
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The images after each outermost step, and each of those inside a Degrade, by target."""
         stages: list[tuple[str, Any]] = []
-        self._steps((epoch, index, tile), self._images(targets)[0], stages)
+        mine, targets, _ = self._chosen((epoch, index, tile), targets)
+        mine._steps((epoch, index, tile), mine._images(targets)[0], stages)
         return stages
 
     def _images(self, targets: dict[str, Any]) -> tuple[SceneImages, dict[str, Any]]:
@@ -272,15 +309,6 @@ def _check_same_form(arrays: Mapping[str, np.ndarray | EncodedWindow]) -> None:
 
 def _named(out: Any) -> str:
     return f"the keys {', '.join(map(repr, out))}" if isinstance(out, Mapping) else type(out).__name__
-
-
-def _inputs_of(name: str, inputs: Inputs, factors: Factors) -> Inputs:
-    """The inputs of one target: `min_size` counts pixels of the coarsest."""
-    if inputs.min_size is None:
-        return inputs
-    coarsest = min(factors.values())
-    height, width = (-(-n * factors[name] // coarsest) for n in inputs.min_size)
-    return replace(inputs, min_size=(height, width))
 
 
 PIPELINE = PairPipeline

@@ -16,6 +16,7 @@ from augrecipes.errors import DataError, counted
 from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scenes, misfit, table_of_scenes, targets_of
 from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import PairScenes
+from augrecipes.kinds.pair.versions import optional_targets, with_versions
 from augrecipes.machine import in_threads
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Inputs, Mode, Recipe
@@ -56,7 +57,7 @@ def scenes_of(
     Raises:
         DataError: there is no scene, or with `strict` a defect: all of them in one text.
     """
-    pairs = find_scenes(recipe, tuple(targets), roots, files, **more)
+    pairs = find_scenes(recipe, mode, tuple(targets), roots, files, **more)
     if check is not None:
         with progress("reading headers") as advance:
             pairs = checked(pairs, recipe, mode, check, advance, **decode)
@@ -74,7 +75,7 @@ def find(
     """The scenes as a recipe reads them."""
     roots = data.root if isinstance(data.root, Mapping) else None
     if data.files is None and roots is None:
-        check_roots(recipe, targets, {})
+        check_roots(recipe, targets, {}, optional_targets(recipe, mode))
     check: Check | None = "headers" if headers else None
     pairs = scenes_of(
         recipe, mode, targets, roots, data.files, check, strict=strict, decode=decode, cache=False, **data.more
@@ -109,12 +110,14 @@ def check(
     if arguments.files and names:
         raise DataError("--names goes with folders; a CSV file names every file", arguments.files)
     more = {"split": split, **arguments.more}
-    pairs = find_scenes(recipe, targets, arguments.root, arguments.files, names=names or None, cache=False, **more)
+    roots, files = arguments.root, arguments.files
+    pairs = find_scenes(recipe, mode, targets, roots, files, names=names or None, cache=False, **more)
     pairs = checked(pairs, recipe, mode, advance=partial(advance, "reading headers"))
     defects, notes, fine = pairs.defects, list(pairs.notes), len(pairs.scenes)
     if content and len(pairs.targets) > 1:
-        factors = scale_factors(dict(recipe.scales))
-        scenes = [dict(zip(pairs.targets, paths, strict=True)) for paths in pairs.scenes]
+        factors = scale_factors(with_versions(recipe.scales, pairs.targets))
+        rows = (zip(pairs.targets, paths, strict=True) for paths in pairs.scenes)
+        scenes = [{name: path for name, path in row if path} for row in rows]
         faint: list[str] = []  # as threads come to them
         work = partial(compare_scene, inputs=recipe.inputs, factors=factors, faint=faint)
         wrong = [*in_threads(work, scenes, advance=partial(advance, "comparing"))]

@@ -196,8 +196,11 @@ def _refusal(step: Step, message: str) -> RecipeError:
 def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]]:
     """(label, who takes part in its draws) of each step."""
     scales: dict[str, int] = dict(recipe.scales)
+    real = recipe.inputs.real if steps is recipe.steps else {}
     for step in steps:
-        yield from _sharing_of(step, tuple(scales), scale_factors(scales))
+        for site, text in _sharing_of(step, tuple(scales), scale_factors(scales)):
+            share = real.get(str(step.args.get("target")), 0)
+            yield site, f"{text}; {share:g} of the samples read it where there is a file" if share else text
 
 
 def _sharing_of(step: Step, targets: tuple[str, ...], factors: Factors) -> Iterator[tuple[str, str]]:

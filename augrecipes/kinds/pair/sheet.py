@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from augrecipes.compiler.run.clock import route_steps
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.grid import common_size
 from augrecipes.kinds.pair.pipeline import PairPipeline
+from augrecipes.ops.constants import NEAREST
 from augrecipes.ops.groups import DEGRADE
 from augrecipes.ops.records import op_record
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -49,7 +50,7 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     images, names, recipe = drawn.sample.images, pipeline.outputs, pipeline.recipe
     base, whole = next(iter(images.items()))
     stretch = stretch_of([whole], recipe.inputs)
-    sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items()}
+    sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items() if name in pipeline.factors}
     # What all targets share.
     used = tuple(count * pipeline.factors[base] for count in common_size(sizes, pipeline.factors))
     windows = [out["window"][base] for out in drawn.outputs]
@@ -87,37 +88,32 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
 
 def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: Any) -> Sheet:
     """Pairs at one size, and under each the steps that one target alone went through, in the order of their runs."""
-    recipe, ran = pipeline.recipe, list[str]()
+    recipe, ran = pipeline.recipe, dict[str, None]()
     names = sorted(pipeline.outputs, key=lambda name: (recipe.scales[name], name in pipeline.targets))
     steps = [step for top in recipe.section(pipeline.mode) or () for step in top.walk()]
     plain = pipeline.again(pipeline.compiled.unoptimised())
-
-    def call(site: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        ran.append(site)
-        return step(*args, **kwargs)
-
-    route_steps(plain, call)
+    route_steps(plain, lambda site, step, args, kwargs: (ran.setdefault(site), step(*args, **kwargs))[1])
 
     def words(name: str, applied: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
         degraded = [step for step in steps if step.name == DEGRADE and step.args["target"] == name]
         own = {inner.site for step in steps if step in degraded or step.target == (name,) for inner in step.walk()}
-        acted = [one for one in applied if one[0] in own and op_record(one[1]).action != "identity"]
+        acted = {one[0]: one[1:] for one in applied if one[0] in own and op_record(one[1]).action != "identity"}
         facts = [f"made of {step.args['source']}" for step in degraded if step.site in ran] or ["read from disk"]
-        for site in ran:
-            facts += [f"{cls} {in_words(drawn, whole=True)}".strip() for place, cls, drawn in acted if place == site]
+        drawn = [acted[site] for site in ran if site in acted]
+        facts += [f"{step} {in_words(params, whole=True)}".strip() for step, params in drawn]
         return f"{name}: {' · '.join(facts)}" if acted or name != names[-1] else ""
 
     def group(one: DrawnSample, k: int) -> CellGroup:
         stretch, epoch = stretch_of(one.sample.images.values(), recipe.inputs), request.epoch + k
-        outputs = {name: recipe.outputs.get(name, recipe.output) for name in names}
-        images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs.items()}
-        size, nearest = images[names[-1]].shape[1::-1], {"interpolation": cv2.INTER_NEAREST}
-        large = {name: cv2.resize(image, size, **nearest).astype(np.uint8) for name, image in images.items()}
-        cells = [Cell(large[name], f"{name} {size_text(image)}") for name, image in images.items()]
+        outputs = ((name, recipe.outputs.get(name, recipe.output)) for name in names)
+        images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs}
+        size = images[names[-1]].shape[1::-1]
+        large = (cv2.resize(image, size, interpolation=NEAREST).astype(np.uint8) for image in images.values())
+        cells = map(Cell, large, (f"{name} {size_text(image)}" for name, image in images.items()))
         ran.clear()
         applied = one.sample.run(plain, epoch)["applied"]
-        header = f"{short_path(one.sample.path)} · epoch {epoch}"
-        return CellGroup(cells, header, notes=[*filter(None, (words(name, applied) for name in names))])
+        notes = [*filter(None, (words(name, applied) for name in names))]
+        return CellGroup([*cells], f"{short_path(one.sample.path)} · epoch {epoch}", notes=notes)
 
     request = replace(request, rows=pairs, columns=-(-pairs // len(files)))
     drawn, skipped = request.drawn(pipeline, files)

@@ -140,6 +140,7 @@ RECORDS = (
         native=uniform(EFFECTS.COMPRESSES, DRAWS.WHOLE_NUMBERS, quality="quality_range"),
         native_with={"compression_type": "jpeg", "subsampling": "4:2:0"},
         check=_check_subsampling,
+        adds="subsampling",
         module="augrecipes.ops.degradations",
     ),
     _compressing(

@@ -12,7 +12,7 @@ from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one, scale_above_zero, spread
 from augrecipes.ops.constants import AREA, KERNEL_INTERPOLATIONS
 from augrecipes.ops.families.base import resampling
-from augrecipes.ops.native_op import Encoder, Origin, encoder
+from augrecipes.ops.native_op import Encoder, NativeOp, Origin, encoder
 from augrecipes.ops.record import NOTHING, OpRecord
 
 RESIZES = "`interpolation` nearest, linear, cubic or area"
@@ -65,6 +65,13 @@ def _to_side(side: int, of_both: int) -> Encoder:
         return which, len(lengths) if several else 0, lengths
 
     return encoder(EFFECTS.SCALES, DRAWS.SIDE_LENGTH, [arguments], ["scale"], [_interpolations, True])
+
+
+def _to_target(step: Any) -> NativeOp | None:
+    """To the target's size, which a run sets, or to that times a factor."""
+    drawn = () if step.scale == (1, 1) else ("scale",)
+    draw, arguments = (DRAWS.NUMBERS, (1, *drawn)) if drawn else (DRAWS.NOTHING, ())
+    return encoder(EFFECTS.RESIZES, draw, arguments, drawn, [0, 0, _interpolations])(step)
 
 
 _window = partial(resampling, resizes="window", crops="anywhere", native_note=RESIZES)
@@ -128,11 +135,13 @@ RECORDS = (
     OpRecord(  # inside Degrade, on one target
         "ResizeToTarget",
         random=False,
+        when=dict.fromkeys(("random", "resizes"), lambda a: [*a["scale"]] == [1, 1]),
+        only_draws=("scale",),
         resamples=True,
         draws_from=NOTHING,
         resizes="target",
         module="augrecipes.ops.resize_to_target",
-        native=encoder(EFFECTS.RESIZES, effect_arguments=[0, 0, _interpolations]),  # a run sets the target's size
-        native_note="`method` area, linear or cubic",
+        native=_to_target,
+        native_note="`method` area, linear, cubic or nearest",
     ),
 )
