@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import cv2
 import numpy as np
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema
 from augrecipes.ops.stain import WHITE, Share, glass_mask, with_white
@@ -21,22 +21,8 @@ _CODES = {"lab": (cv2.COLOR_RGB2LAB, cv2.COLOR_LAB2RGB), "hsv": (cv2.COLOR_RGB2H
 _DARKEST = 1e-6
 _MIX = np.array(PRESETS["hed"]).T * math.log(_DARKEST)
 _LOG = np.log(np.maximum(np.arange(256) / 255, _DARKEST))
-_LONG = {"norm": "normal"}  # as the templates have it, and numpy
+_DRAWS = {"norm": "normal", "normal": "normal", "laplace": "laplace", "uniform": "uniform"}
 _LEAST_STD = 1e-4  # of a channel, as published
-
-
-class _Law(BaseModel):
-    mean: float
-    std: float = Field(ge=0)
-    distribution: Literal["norm", "normal", "laplace", "uniform"] = "norm"
-
-
-class _Channel(BaseModel):
-    avg: _Law
-    std: _Law
-
-
-_CHANNELS = TypeAdapter(dict[str, _Channel])
 
 
 class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
@@ -91,24 +77,26 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
         if known not in (*_CODES, "hed"):
             raise ValueError("say the space, lab, hsv or hed: the template has no color_space that is one of them")
         try:
-            channels = _CHANNELS.validate_python({name: template.get(name) for name in known.upper()})
-        except ValidationError as error:
-            problem = error.errors()[0]
-            raise ValueError(f"{'.'.join(map(str, problem['loc']))} of the template: {problem['msg']}") from None
-        self.laws = [law for channel in channels.values() for law in (channel.avg, channel.std)]
+            numbers = [template[channel][part] for channel in known.upper() for part in ("avg", "std")]
+            self.laws = [(float(n["mean"]), float(n["std"]), _DRAWS[n.get("distribution", "norm")]) for n in numbers]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            self.laws = []
+        if not self.laws or not all(math.isfinite(mean) and 0 <= std < math.inf for mean, std, _ in self.laws):
+            wants = "avg and std, and of each a mean, a std of 0 or more and a distribution: norm, laplace or uniform"
+            raise ValueError(f"the template needs, of each of {', '.join(known.upper())}, {wants}")
         self.template, self.space, self.distribution = template, known, distribution
         self.std_hyper, self.white_threshold = std_hyper, white_threshold
 
     def get_params(self) -> dict[str, Any]:
         """Draw, channel by channel, its mean and its deviation."""
-        drawn = [self._drawn(law) for law in self.laws]
+        drawn = [self._drawn(*law) for law in self.laws]
         return {"averages": tuple(drawn[::2]), "deviations": tuple(max(value, 0.0) for value in drawn[1::2])}
 
-    def _drawn(self, law: _Law) -> float:
-        name = law.distribution if self.distribution == "template" else self.distribution
-        std = law.std * (1 + self.std_hyper)
-        bounds = (law.mean - 3 * std, law.mean + 3 * std) if name == "uniform" else (law.mean, std)
-        return float(getattr(self.random_generator, _LONG.get(name, name))(*bounds))
+    def _drawn(self, mean: float, std: float, distribution: str) -> float:
+        name = distribution if self.distribution == "template" else self.distribution
+        std *= 1 + self.std_hyper
+        bounds = (mean - 3 * std, mean + 3 * std) if name == "uniform" else (mean, std)
+        return float(getattr(self.random_generator, name)(*bounds))
 
     def apply(self, img: np.ndarray, averages: Sequence[float], deviations: Sequence[float], **_: Any) -> np.ndarray:
         """The image with these colours."""
@@ -148,11 +136,9 @@ def stain_template(
     >>> stain_template(tiles)["B"]["avg"]
     {'mean': 109.8, 'std': 0.748, 'distribution': 'norm'}
     """
-    measured = []
-    for item in getattr(images, "source", images):
-        image = np.ascontiguousarray(item["image"] if isinstance(item, Mapping) else item)
-        if (found := _measured(image, space, white_threshold)) is not None:
-            measured.append(found[1:])
+    items = (item["image"] if isinstance(item, Mapping) else item for item in getattr(images, "source", images))
+    found = (_measured(np.ascontiguousarray(image), space, white_threshold) for image in items)
+    measured = [each[1:] for each in found if each is not None]
     if not measured:
         raise ValueError("there is no tissue in the images, of which a template could be measured")
     template: dict[str, Any] = {"color_space": space.upper(), "methods": "Reinhard"}
@@ -171,9 +157,7 @@ def _law(numbers: np.ndarray, digits: int) -> dict[str, Any]:
     return {"mean": round(mean, digits), "std": round(std, digits), "distribution": likelier}
 
 
-def _measured(
-    levels: np.ndarray, space: Space, white: float | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+def _measured(levels: np.ndarray, space: Space, white: float | None) -> tuple[np.ndarray, ...] | None:
     """An RGB image of uint8 in a space, there of uint8, in HED of float64, with mean and deviation of its tissue."""
     tissue = cv2.bitwise_not(glass_mask(levels, white))
     if not tissue.any():

@@ -69,7 +69,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         sigma: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
         bias: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
         white_threshold: Share
-        basis: Literal["hed", "he", "macenko", "vahadane"] | Sequence[Sequence[float]]
+        basis: Literal["hed", "he", "macenko", "vahadane"] | tuple[tuple[float, ...], ...]
         source: Literal["bag", "tile"]
 
     def __init__(
@@ -79,9 +79,8 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         super().__init__(p=p)
         if problem := check_basis({"basis": basis}):
             raise ValueError(": ".join(problem))
-        rows = PRESETS.get(basis) if isinstance(basis, str) else basis
-        self.rows = rows and tuple(map(tuple, rows))  # None: they are to be estimated
-        self.source_method = basis if rows is None and source == "bag" else None
+        self.rows = PRESETS.get(basis) if isinstance(basis, str) else basis  # None: they are to be estimated
+        self.source_method = basis if self.rows is None and source == "bag" else None
         self.basis, self.source, self.white_threshold = basis, source, white_threshold
         self.sigma: tuple[float, float] = sigma  # type: ignore[assignment]  # a pair, once the schema has run
         self.bias: tuple[float, float] = bias  # type: ignore[assignment]
@@ -102,9 +101,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         estimate = known[self.basis] if self.source_method in known else estimate_stains(images, self.basis)
         return {"stains": estimate and tuple(map(tuple, estimate.stains.tolist()))}
 
-    def apply(
-        self, img: np.ndarray, factors: tuple[float, ...], shifts: tuple[float, ...], stains: Any = (), **_: Any
-    ) -> np.ndarray:
+    def apply(self, img: np.ndarray, factors: Any, shifts: Any, stains: Any = (), **_: Any) -> np.ndarray:
         """The image with its stains jittered."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"StainJitter needs an RGB image, H×W×3, got shape {img.shape}")

@@ -187,6 +187,17 @@ def argument_set(spans: Spans, step: StepNode, argument: str, value: Any) -> lis
     return [_inserted(place.end, f": {arguments}")]
 
 
+def override_set(spans: Spans, top: MappingNode, address: str, value: Any) -> list[TextEdit]:
+    """What to change for a variant to give an address of what it extends a value, or its own no more (`GONE`)."""
+    changes = top.entries.get("set")
+    if isinstance(changes, MappingNode) and (changes.entries or changes.flow):
+        return _set(spans, changes, address, value)
+    if value is GONE:
+        return []
+    end = _line_end(spans.text, spans.entry(top, "extends").end)
+    return [_inserted(end, f"{_break(spans.text)}set: {flow({address: value})}")]
+
+
 def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextEdit]:
     if key not in mapping.entries:
         return [] if value is GONE else [entry_added(spans, mapping, key, value)]

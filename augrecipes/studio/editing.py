@@ -23,6 +23,7 @@ from augrecipes.recipe.edit import (
     TextSpan,
     applied,
     argument_set,
+    override_set,
     quick_fix,
     read_spans,
     steps_of,
@@ -237,8 +238,9 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     if not isinstance(spans.top, MappingNode):
         raise Refused(422, "text", "the text is no recipe")
     step = steps_of(spans).get(path)
-    if step is None and "extends" in spans.top.entries:
-        raise Refused(422, "layout", "this step is inherited", "set it by hand, as in `set: {Rotate.limit: 10}`")
+    inherits = "extends" in spans.top.entries
+    if inherits and (step is None or (path.startswith("steps") and "steps" not in spans.top.entries)):
+        return {"text": _in_variant(studio, spans, spans.top, path, argument, value)}
     if step is None:
         raise no_step(path)
     new = applied(text, argument_set(spans, step, argument, value))
@@ -255,8 +257,8 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     return {"text": new}
 
 
-def _by_hand() -> Refused:
-    return Refused(422, "layout", "this is written in a way that cannot be changed in place", "change it by hand")
+def _by_hand(why: str = "this is written in a way that cannot be changed in place") -> Refused:
+    return Refused(422, "layout", why, "change it by hand")
 
 
 def _meaning(spans: Spans) -> dict[tuple[str, str], Any]:
@@ -268,3 +270,27 @@ def _meaning(spans: Spans) -> dict[tuple[str, str], Any]:
         meaning |= {(path, name): plain(node) for name, node in entries.items() if name != "steps"}
         meaning[path, ""] = step.name
     return meaning | {("", key): plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}
+
+
+def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argument: str, value: Any) -> str:
+    """A step that is inherited is changed by `set:`; Refused where more would change, or something else."""
+    before = steps_by_path(studio.recipe(spans.text))
+    if path not in before:
+        raise no_step(path)
+    step, words = before[path], path.split(".")
+    section = ".".join(words[: 2 if words[0] == "views" else 1])
+    names = [each.name for where, each in before.items() if where.startswith(f"{section}.")]
+    view = words[1] if words[0] == "views" else "eval" if section == "eval" else ""
+    label = step.name if names.count(step.name) == 1 and not step.id else step.site.removeprefix(f"{view}/")
+    prefix = f"{view}." if view and not step.id else ""
+    edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
+    if not edits and value is GONE:
+        raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
+    new = applied(spans.text, edits)
+    after = steps_by_path(studio.recipe(new))
+    for other, inherited in before.items():
+        if other != path and not path.startswith(other) and after.get(other) != inherited:
+            raise _by_hand(f"the change would reach {inherited.name} too")
+    if value is not GONE and not same(_values_of(after[path]).get(argument), value):
+        raise _by_hand()
+    return new

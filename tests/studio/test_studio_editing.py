@@ -292,10 +292,25 @@ def test_planted_sliders_are_noticed(fault: Slide) -> None:
     assert broken(text, "steps.1", "p", 0.7, fault) != ""
 
 
+VARIANT = "version: 1\nextends: stained-tissue   # all\nrecipe: y\n"
+
+
+def test_a_variant_sets() -> None:
+    for old, new in (
+        ("", ""),
+        ("set: {Rotate.limit: 30}  # x\n", "set: {Rotate.limit: 10}  # x\n"),
+        ("set:\n  Rotate.p: 1.0 # x\n", "set:\n  Rotate.p: 1.0 # x\n  Rotate.limit: 10\n"),
+    ):
+        wanted = VARIANT + new if new else VARIANT.replace("# all\n", "# all\nset: {Rotate.limit: 10}\n")
+        assert slide(VARIANT + old, "steps.0", "limit", 10) == wanted
+        before, after = (steps_by_path(parse_text(one)) for one in (VARIANT + old, wanted))
+        assert after.pop("steps.0").args["limit"] == 10
+        assert before.pop("steps.0") and after == before
+
+
 def test_what_cannot_be_slid_is_refused(page: Page) -> None:
     for body, status in (
         ({"text": TEXT, "path": "steps.9", "argument": "p", "value": 1}, 404),
-        ({"text": "extends: stained-tissue\nrecipe: y", "path": "steps.0", "argument": "p", "value": 1}, 422),
         ({"text": TEXT, "path": "steps.0.limit", "argument": "p", "value": 1}, 404),
         ({"text": "[1]", "path": "steps.0", "argument": "p", "value": 1}, 422),
         ({"text": "[" * 50, "path": "steps.0", "argument": "p", "value": 1}, 422),

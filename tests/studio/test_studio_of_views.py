@@ -65,13 +65,21 @@ def test_views_are_shown_switched_and_stepped_through(page: Page, check: Callabl
     assert [step["path"] for step in page.post("/api/check", text=TEXT)["steps"]][-1] == "views.local.steps.1.steps.1"
 
 
-def test_costs_and_comparisons(page: Page) -> None:
+def test_costs_and_comparisons_and_a_variant(page: Page) -> None:
     costs = page.post("/api/cost", text=TEXT, index=0)
     assert {one["site"] for one in costs["steps"]} >= {"RandomCrop#1", "local/OneOf#1/Blur#1"}
     assert sum(one["ms"] for one in costs["plan"]) <= costs["timing"]["after"]["whole"] * 1.01
     found = page.post("/api/compare", a={"text": TEXT}, b={"text": TEXT, "optimize": "none"}, index=0)
     assert found["largest"] == 0
     assert found["words"][-1] == "images are those of the first view, global"
+    slid = page.post(
+        "/api/slide",
+        text="version: 1\nrecipe: b\nextends: simclr\n",
+        path="views.view.steps.1",
+        argument="p",
+        value=0.25,
+    )
+    assert "view.HorizontalFlip.p: 0.25" in slid["text"]
 
 
 def the_first(out: Any, names: Any) -> Any:
