@@ -133,7 +133,8 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
     del inputs["bands"]
     if recipe.inputs.bands:
         inputs["channels"] = recipe.inputs.bands.written()
-    image = {key: inputs.pop(key) for key in ("channels", "dtype", "range", "nodata", "min_size")}
+    inputs |= {f"{name}.real": share for name, share in inputs.pop("real").items()}
+    image = {key: inputs.pop(key) for key in ("channels", "dtype", "range", "nodata", "icc", "min_size")}
     outputs = {name: _output(recipe.outputs.get(name, recipe.output)) for name in recipe.scales}
     return drawn | {
         "scales": dict(recipe.scales),

@@ -35,8 +35,7 @@ _TIMES = ("brightness", "contrast", "saturation", "alpha", "scale", "multiplier"
 _SIGNED = ("beta", "sat_shift", "val_shift", "hue_shift", "hue")
 _CALLED = {
     "alpha": "contrast", "beta": "brightness", "hue_shift": "hue", "sat_shift": "saturation", "val_shift": "value",
-    "rotate": "angle", "num_bits": "bits", "ksize": "kernel",
-    "sigma": "σ",
+    "rotate": "angle", "num_bits": "bits", "ksize": "kernel", "sigma": "σ", "noise_map": "noise",
 }  # fmt: skip
 _SYMMETRIES = {
     "e": "unchanged", "r90": "rotated by 90°", "r180": "rotated by 180°", "r270": "rotated by 270°",
@@ -128,8 +127,10 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     known = {name: value for name, value in params.items() if name not in left_out and value is not None}
     if "rotate" in known or "angle" in known:
         known.pop("matrix", None)  # which follows from it
-    if "side" in known:  # from which a kernel follows, with its β
-        known = {"β" if name == "beta" else name: value for name, value in known.items() if name != "kernel"}
+    if "side" in known:
+        known.pop("kernel", None)  # the same
+    if not {"alpha", "beta"} <= known.keys():  # which say contrast and brightness together alone
+        known = {{"alpha": "α", "beta": "β"}.get(name, name): value for name, value in known.items()}
     facts = [fact for name, value in known.items() if (fact := _fact(name, value))]
     shown = facts if whole or len(facts) <= _MOST else [*facts[:_MOST], "…"]
     return ", ".join(shown)[: None if whole else 300]
@@ -165,7 +166,7 @@ def _fact(name: str, value: Any) -> str:
         return f"no {called}"
     if array.dtype.kind == "b":
         return f"{called} {100 * float(array.mean()):.3g} % of it"
-    return f"{called}: {len(array)}" if array.dtype.kind in "iu" else f"{called} spread {_number(np.std(array))}"
+    return f"{called}: {len(array)}" if array.dtype.kind in "iu" else f"{called} σ {_number(np.std(array))}"
 
 
 def _matrix(value: Any) -> str:

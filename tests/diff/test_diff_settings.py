@@ -45,6 +45,7 @@ SETTINGS: list[tuple[str, str, dict[str, Any]]] = [
     ("", "output: {normalize: {mean: 0.5, std: 0.5}}", NORMALIZED),
     ("", "inputs: {image: {channels: 1}}", {"inputs.image.channels": (None, 1)}),
     ("", "inputs: {image: {min_size: [8, 9]}}", {"inputs.image.min_size": (None, [8, 9])}),
+    ("", "inputs: {icc: srgb}", {"inputs.image.icc": (None, "srgb")}),
     ("", "inputs: {mask: required}", {"inputs.mask": ("optional", "required")}),
     ("inputs: {boxes: coco}", "inputs: {boxes: {format: coco, clip: true}}", {"inputs.boxes.clip": (False, True)}),
     ("inputs: {keypoints: xy}", "inputs: {keypoints: yx}", {"inputs.keypoints.format": ("xy", "yx")}),
@@ -59,6 +60,14 @@ def test_settings_that_differ(a: str, b: str, changes: dict[str, Any]) -> None:
     one, other = recipe(rest=a), recipe(rest=b)
     assert differing(one, other) == changes
     assert differing(other, one) == {key: (after, before) for key, (before, after) in changes.items()}
+
+
+def test_a_share_of_real_images_is_named_as_it_is_written() -> None:
+    made, mixed, real = (ar.load("real-esrgan-x4", overrides=more) for more in (
+        {}, {"inputs.lr.real": 0.3}, {"inputs.lr.real": 1},
+    ))  # fmt: skip
+    assert differing(made, mixed) == {"inputs.lr.real": (None, 0.3)}
+    assert differing(mixed, real) == {"inputs.lr.real": (0.3, 1)}
 
 
 def test_boxes_or_none() -> None:

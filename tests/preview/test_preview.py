@@ -241,7 +241,7 @@ def test_steps_of_a_degraded_tile_stand_below_it_as_they_ran(scenes: Scenes) -> 
         assert f"ImageCompression quality {applied['ImageCompression']['quality']}, jpg, subsampling 4:2:0" in facts
         assert "ResizeToTarget area" in facts
         orders.add(facts.index("ResizeToTarget area") < facts.index(next(f for f in facts if "quality" in f)))
-        noisy += facts[-1].startswith("GaussNoise noise map spread")
+        noisy += facts[-1].startswith("GaussNoise noise σ")
         lr, hr = group.cells
         assert lr.image.shape == hr.image.shape
         np.testing.assert_array_equal(lr.image[::4, ::4], np.rint(done["lr"].transpose(1, 2, 0) * 255))

@@ -30,7 +30,7 @@ def test_every_step_of_ours_is_on_it_with_all_arguments_and_a_picture():
     assert {*parts} == OURS | {*GROUPS}
     assert {*EXAMPLES} == OURS
     assert {file.stem for file in PICTURES.iterdir()} == OURS
-    assert sum(file.stat().st_size for file in PICTURES.iterdir()) < 32_000 * len(OURS)
+    assert sum(file.stat().st_size for file in PICTURES.iterdir()) < 28_000 * len(OURS)
     for name, part in parts.items():
         told = re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", part, flags=re.MULTILINE)
         assert [row[0] for row in told] == [one["argument"] for one in step_facts(name)["arguments"]]
