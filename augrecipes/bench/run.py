@@ -47,7 +47,8 @@ class Options:
         stock: measure albumentations' own Compose, too, for each recipe.
         yardsticks: what stock runs, by recipe; else the recipe's own steps.
         samples: of a pass, at most; passes are shorter where time is short.
-        batch_size: samples in a batch; None: 8, or all where there are fewer; of bags 1.
+        batch_size: samples in a batch; None: 8, or all where there are fewer; 1 of bags, and
+            of pairs in evaluation.
         seconds: of each side, roughly; and of each of `workers`, for each recipe.
         workers: threads and processes that read, 0 for neither: a sweep over each recipe at its last setting; empty:
             none.
@@ -99,7 +100,7 @@ def bench(
     loaded = {name: as_recipe(recipe) for name, recipe in recipes.items()}
     for recipe in loaded.values():
         refuse_stacks(recipe, "and bench measures single images: time ar.loader over ar.ImageFolder")
-    setting = setting if isinstance(setting, Setting) else Setting(setting)
+    setting = replace(setting if isinstance(setting, Setting) else Setting(setting), recipes=(*loaded.values(),))
     options = options or Options()
     step = None if options.train_step is None else load_step(options.train_step, options.device)
     about = machine()  # its load, before this run adds to it
@@ -152,7 +153,9 @@ class _Run:
     def __init__(self, recipes: Mapping[str, Recipe], setting: Setting, options: Options, advance: Parts) -> None:
         self.setting, self.options, self.advance = setting, options, advance
         self.kind = next(iter(recipes.values())).kind
-        self.batch_size = options.batch_size or (1 if facts(self.kind).tiles else min(_BATCH, options.samples))
+        # Bags, and whole images of pairs, differ in size.
+        alone = facts(self.kind).tiles or (facts(self.kind).scales and setting.mode == "eval")
+        self.batch_size = options.batch_size or (1 if alone else min(_BATCH, options.samples))
         samples = max(options.samples // self.batch_size, 1) * self.batch_size
         self.sides = sides_of(recipes, options.optimize, setting, samples)
         self.last = {side.recipe: k for k, side in enumerate(self.sides)}

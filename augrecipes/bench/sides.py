@@ -76,12 +76,23 @@ class Setting:
         mode: the section.
         seed: of the random parameters.
         masks: a folder of masks.
+        recipes: all that are compared.
     """
 
     data: Any
     mode: Mode = "train"
     seed: int = 0
     masks: StrPath | None = None
+    recipes: tuple[Recipe, ...] = ()
+
+    def data_of(self, recipe: Recipe) -> Any:
+        """The data without the folders of targets that others of the recipes read, and this one makes."""
+        if not recipe.facts.scales or not isinstance(self.data, Mapping):
+            return self.data
+        pairs = kinds.part(recipe.kind, "checks")
+        others = {name for other in self.recipes for name in pairs.targets_of(other, self.mode)}
+        others.difference_update(pairs.targets_of(recipe, self.mode))
+        return {name: roots for name, roots in self.data.items() if pairs.target_of(name, recipe.scales) not in others}
 
     @property
     def stored(self) -> bool:
@@ -96,7 +107,7 @@ class Setting:
         """The data one by one, to inspect what the steps do."""
         if self.stored:
             return StoredSource(open_store(self.data), recipe, pipeline.targets)
-        return open_data(recipe, pipeline.targets, self.data, self.masks)
+        return open_data(recipe, pipeline.targets, self.data_of(recipe), self.masks)
 
 
 def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = None) -> Any:
@@ -105,7 +116,7 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
     Raises:
         DataError: there is nothing there, or it is not as it should be.
     """
-    data = setting.data
+    data = setting.data_of(recipe)
     common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": optimize}
     if setting.stored:
         if setting.masks is not None:

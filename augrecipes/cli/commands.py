@@ -143,7 +143,7 @@ COMMANDS = (
         number("--seconds", "S", "For each side and number of workers, roughly.", 10.0, 0.01, 3600),
         option("--workers", "0,1,2,4", "Sweep: epochs read by so many threads, and by so many processes; 0: neither."),
         option("--sizes", "1000,10000", "With --workers: samples of an epoch; else from the data, as time allows."),
-        number("--batch-size", "N", "Samples in a batch: 8, of bags 1.", None, 1),
+        number("--batch-size", "N", "Samples in a batch: 8; 1 of bags, and of pairs in evaluation.", None, 1),
         option("--train-step", "MS|FILE.py[:NAME]", "The share of a training step, of ms or your model, that waits."),
         option("--device", "cpu|cuda|cuda:N", "Of the model. Otherwise: a GPU where there is one."),
         option("--effects", None, "Also look at what the steps do to the samples.", True),

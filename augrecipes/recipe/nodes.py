@@ -147,7 +147,8 @@ def from_value(value: Any, place: Place) -> Node:
         TypeError: a value that no recipe can hold.
     """
     if isinstance(value, Mapping):
-        return MappingNode({str(key): from_value(item, place) for key, item in value.items()}, place)
+        entries = {str(key): from_value(item, place) for key, item in value.items()}
+        return MappingNode(entries, place, dict.fromkeys(entries, place))
     if isinstance(value, list | tuple):
         return ListNode([from_value(item, place) for item in value], place)
     if value is None or isinstance(value, bool | int | float | str):

@@ -20,6 +20,7 @@ from augrecipes.bench.report import page
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting
 from augrecipes.bench.tables import report_of
+from augrecipes.errors import DataError
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.recipe.parse import parse_text
 
@@ -290,6 +291,22 @@ def test_two_recipes_are_compared_in_text_json_and_page(scenes: dict[str, str]) 
         assert verdict["text"] in shown
         assert f"{clean['psnr']['mean']:.2f} ({clean['psnr']['low']:.2f}–{clean['psnr']['high']:.2f})" in shown
         assert f"{noisy['ssim']['mean']:.4f}" in shown
+
+
+def test_whole_images_of_several_sizes_and_low_resolution_of_files_beside_degraded(tmp_path: Path) -> None:
+    for k in range(3):
+        hr = two_images((38 + 4 * k, 51), 3)[1]
+        for name, image in (("hr", hr), ("lr", imresize(hr[: 36 + 4 * k, :48], 9 + k, 12))):
+            (tmp_path / name).mkdir(exist_ok=True)
+            assert cv2.imwrite(str(tmp_path / name / f"{k}.png"), image[..., ::-1])
+    degraded = replace(recipe(PLAIN), eval=recipe(PLAIN).steps[1:])
+    read = parse_text("{version: 1, recipe: it, kind: pair, scales: {lr: 1, hr: 4}, steps: [], eval: []}")
+    data, options = {name: str(tmp_path / name) for name in ("hr", "lr")}, Options(samples=3, seconds=0.01)
+    found = bench({"degraded": degraded, "read": read}, Setting(data, "eval"), options)
+    one, other = (record.effects.fidelity for record in found.recipes if record.effects)
+    assert one == other and found.batch_size == 1
+    with pytest.raises(DataError, match="lr is made by the recipe's Degrade and is not read"):
+        bench({"degraded": degraded}, Setting(data, "eval"), options)
 
 
 def test_identical_images_are_counted(tmp_path: Path) -> None:

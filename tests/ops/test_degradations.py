@@ -281,6 +281,7 @@ def test_sixteen_bits() -> None:
         {"KernelBlur": {"blur_limit": [8, 9]}},
         {"KernelBlur": {"blur_limit": [7, 27]}},
         {"KernelBlur": {"cutoff": [1, 4]}},
+        {"KernelBlur": {"cutoff": [0, 0]}},
         {"KernelBlur": {"sigma_limit": [3, 1]}},
         {"PoissonNoise": {"scale_range": [-1, 1]}},
         {"ImageCompression": {"subsampling": "4:1:1"}},

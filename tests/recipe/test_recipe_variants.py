@@ -110,6 +110,11 @@ def test_variants_of_variants_and_of_the_gallery(folder: Path) -> None:
     assert by_class(parse_text(text), "RandomCrop")[0].args["height"] == 64
 
 
+def test_what_is_wrong_inside_of_a_mapping_that_overrides_is_told() -> None:
+    with pytest.raises(RecipeError, match="output.normalize: color: y has one channel, normalize has 3"):
+        load("sr-x4", overrides={"output": {"color": "y", "normalize": "imagenet"}})
+
+
 def test_overrides_do_what_set_does(folder: Path) -> None:
     path = folder / "base.yaml"
     changed = load(path, overrides={"RandomCrop.height": 32, "strong.sigma_limit": (1, 2)}, without=["eval.CenterCrop"])

@@ -95,7 +95,13 @@ RECORDS = (
     ),
     _odd("UnsharpMask", neutral={"alpha": 0}, fast="fast_steps:unsharp_mask"),
     _odd("RingingOvershoot", above_zero=("cutoff",)),
-    _filter("KernelBlur", rising={"blur_limit": 0}, check=kernel_shapes, module="augrecipes.ops.degradations"),
+    _filter(
+        "KernelBlur",
+        rising={"blur_limit": 0},
+        above_zero=("cutoff",),
+        check=kernel_shapes,
+        module="augrecipes.ops.degradations",
+    ),
     geometric("Morphological", grids="alike", in_place=True, limits={"scale": (1, 1000)}),
     _filter("AugMix", channels=(1, 3), displaces=True, in_levels=True, module="augrecipes.ops.policy_steps"),
 )
