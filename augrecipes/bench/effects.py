@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.bench.fidelity import Fidelity, Likeness, bicubic_likeness, fidelities
-from augrecipes.bench.sides import Setting, Side, spread_out, work_of
-from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio
+from augrecipes.bench.sides import Setting, Side, work_of
+from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio, spread_out
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan

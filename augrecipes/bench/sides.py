@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import augrecipes.data.loader as loading
-from augrecipes.bench.timing import Work
+from augrecipes.bench.timing import Work, spread_out
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.compile import build, check
 from augrecipes.data.packed import Packed
@@ -90,8 +90,8 @@ class Setting:
         if not recipe.facts.scales or not isinstance(self.data, Mapping):
             return self.data
         pairs = kinds.part(recipe.kind, "checks")
-        others = {name for other in self.recipes for name in pairs.targets_of(other, self.mode)}
-        others.difference_update(pairs.targets_of(recipe, self.mode))
+        read = (name for other in self.recipes for name in pairs.targets_of(other, self.mode))
+        others = {*read}.difference(pairs.targets_of(recipe, self.mode))
         return {name: roots for name, roots in self.data.items() if pairs.target_of(name, recipe.scales) not in others}
 
     @property
@@ -141,15 +141,6 @@ def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> 
     copied = copy.copy(dataset)
     copied.pipeline, copied.recipe = pipeline, recipe or dataset.recipe
     return copied
-
-
-def spread_out(total: int, count: int) -> list[int]:
-    """So many samples, spread evenly over the data; beyond their number they come again, with new random parameters.
-
-    >>> spread_out(6, 3), spread_out(2, 5)
-    ([0, 2, 4], [0, 1, 0, 1, 0])
-    """
-    return [k * total // count if count <= total else k % total for k in range(count)]
 
 
 def sides_of(
@@ -204,9 +195,8 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
     if recipe.facts.scales or recipe.inputs.is_deep:
         several = "steps that images of several sizes share"
         what = several if recipe.facts.scales else "`inputs:` of 16 bits, a range or missing data"
-        raise BenchError(
-            f"{recipe.name}: albumentations has no plain form of {what}; compare the settings of the optimiser instead"
-        )
+        cure = "compare the settings of the optimiser instead"
+        raise BenchError(f"{recipe.name}: albumentations has no plain form of {what}; {cure}")
     points = (recipe.inputs.boxes, recipe.inputs.keypoints)
     if setting.stored and any(annotation is not None and annotation.presence != "absent" for annotation in points):
         raise BenchError(

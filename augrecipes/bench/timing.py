@@ -192,6 +192,15 @@ def student(rounds: int) -> float:
     return _Z + (_Z**3 + _Z) / (4 * free) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * free**2)
 
 
+def spread_out(total: int, count: int) -> list[int]:
+    """So many samples, spread evenly over the data; beyond their number they come again, with new random parameters.
+
+    >>> spread_out(6, 3), spread_out(2, 5)
+    ([0, 2, 4], [0, 1, 0, 1, 0])
+    """
+    return [k * total // count if count <= total else k % total for k in range(count)]
+
+
 class RunSize(NamedTuple):
     """How much is run: so many passes, of so many batches."""
 

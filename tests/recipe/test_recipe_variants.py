@@ -111,7 +111,7 @@ def test_variants_of_variants_and_of_the_gallery(folder: Path) -> None:
 
 
 def test_what_is_wrong_inside_of_a_mapping_that_overrides_is_told() -> None:
-    with pytest.raises(RecipeError, match="output.normalize: color: y has one channel, normalize has 3"):
+    with pytest.raises(RecipeError, match=r"output\.normalize: color: y has one channel, normalize has 3"):
         load("sr-x4", overrides={"output": {"color": "y", "normalize": "imagenet"}})
 
 
