@@ -20,7 +20,7 @@ from augrecipes.progress import Progress
 # Tiles and side (px) of each slide; bags of a real study differ as much.
 BAGS: tuple[tuple[int, int], ...] = ((96, 128), (12, 192), (16, 160), (40, 128), (14, 160), (24, 160))
 _WHOLE, _PATCH = (2304, 3072), 384  # px: of level 0, and of the drawn tissue that is mirrored side by side
-_TILE, _MPP = 256, 0.5  # px; micrometres a pixel
+_TILE, _MPP, _LESION = 256, 0.5, 0.17  # px; micrometres a pixel; radius, as a share of the sides
 
 
 def draw_slides(
@@ -91,8 +91,9 @@ def _away(rng: Random, size: tuple[int, int], chance: float, bump: float) -> NDA
 
 
 def draw_whole_slides(
-    out: Path, *, slides: int = 3, seed: int = 0, shrink: int = 1, progress: Progress = lambda done, total: None
-) -> Path:
+    out: Path, *, slides: int = 3, seed: int = 0, shrink: int = 1, lesions: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> Path:  # fmt: skip
     """Draw whole slides into `out`; the same arguments draw the same pixels (with the same libraries).
 
     Args:
@@ -101,6 +102,7 @@ def draw_whole_slides(
         slides: how many.
         seed: any integer.
         shrink: divides the sides, down to 256 px (for tests).
+        lesions: all slides are stroma, and every second one has a spot of tumour in it, which is its label.
         progress: called with (done, all) after each slide.
 
     Returns:
@@ -114,10 +116,14 @@ def draw_whole_slides(
     labels = [("bag", "label")]
     for k in range(slides):
         rng, kind = random_of(seed, 5, k), CLASSES[-1 - k % len(CLASSES)]
+        laboratory = k // 2 if lesions else k  # of those with a lesion and those without alike
         height, width = (max(side // shrink, 256) for side in _WHOLE)
-        patch = render_tile(kind, (_PATCH, _PATCH), LABORATORIES[k % len(LABORATORIES)], rng).image
-        more = max(height - _PATCH, 0), max(width - _PATCH, 0)
-        tissue = np.pad(patch, ((0, more[0]), (0, more[1]), (0, 0)), mode="symmetric")[:height, :width]
+        tissue = _tissue("stroma" if lesions else kind, (height, width), laboratory, rng)
+        kind = ("stroma", "tumour")[k % 2] if lesions else kind
+        if lesions and kind == "tumour":
+            (y, x), (rows, columns) = rng.uniform(0.4, 0.6, 2), np.ogrid[:height, :width]
+            spot = np.hypot(rows / height - y, columns / width - x) < _LESION
+            tissue = np.where(spot[..., None], _tissue(kind, (height, width), laboratory, rng), tissue)
         # A ragged piece of it lies on bare glass.
         piece: NDArray[Any] = (_away(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
         piece = cv2.resize(piece, (width, height))[..., None]
@@ -128,6 +134,13 @@ def draw_whole_slides(
         progress(k + 1, slides)
     write_table(out / "labels.csv", labels)
     return out
+
+
+def _tissue(kind: str, size: tuple[int, int], laboratory: int, rng: Random) -> NDArray[np.uint8]:
+    """A drawn patch of tissue, mirrored side by side."""
+    patch = render_tile(kind, (_PATCH, _PATCH), LABORATORIES[laboratory % len(LABORATORIES)], rng).image
+    height, width = (max(side - _PATCH, 0) for side in size)
+    return np.pad(patch, ((0, height), (0, width), (0, 0)), mode="symmetric")[: size[0], : size[1]]
 
 
 def reduced(image: NDArray[np.uint8], times: int) -> NDArray[np.uint8]:
