@@ -18,6 +18,7 @@ from augrecipes.mixtures import mixtures
 from augrecipes.mixtures.run import mix
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.records import own_names
+from augrecipes.ops.stain_normalize import StainNormalize
 from augrecipes.preview.display import INK, render_text, width_px
 from augrecipes.preview.display import PAGE as GROUND
 from augrecipes.preview.overlay import render_mask
@@ -110,6 +111,12 @@ def drawn(image: Callable[[], Image], name: str, *several: Mapping[str, Any], se
         words = "defaults" if any(several) else f"draw {k + 1}"
         cells.append((flow(arguments)[1:-1] if arguments else words, made))
     return cells
+
+
+def alike() -> Cells:
+    """Tiles of two laboratories, and what StainNormalize makes of each."""
+    images = [("a laboratory", tissue(0, "stroma")[0]), ("another", tissue(2, "stroma")[0])]
+    return [*images, *((f"{words}, normalised", StainNormalize()(image=image)["image"]) for words, image in images)]
 
 
 def styled(name: str, key: str, *amounts: float) -> Cells:
@@ -244,9 +251,7 @@ EXAMPLES: dict[str, Callable[[], Cells]] = {
     "HEStain": lambda: drawn(
         lambda: tissue()[0], "HEStain", {}, {"method": "macenko"}, {"augment_background": True},
     ),
-    "StainNormalize": lambda: drawn(
-        lambda: tissue()[0], "StainNormalize", *({"method": method} for method in ("macenko", "reinhard")),
-    ),
+    "StainNormalize": alike,
     "FDA": lambda: styled("FDA", "beta_limit", 0.01, 0.1),
     "HistogramMatching": lambda: styled("HistogramMatching", "blend_ratio", 0.5, 1.0),
     "Sharpness": lambda: drawn(photo, "Sharpness", *({"factor": [k, k]} for k in (0, 3, 9))),

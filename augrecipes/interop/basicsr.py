@@ -20,15 +20,13 @@ _PAIRS, _MADE = ("pairedimagedataset", "paired"), ("realesrgandataset", "otf")
 _PLAIN, _FACES, _MIXED = "singlegtdataset", "ffhqdataset", "realesrganpaireddataset"
 _KNOWN = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset, paired, otf"
 _MOVING = ("video", "recurrent", "reds", "vimeo")
-_NEOSR = ("paired", "otf")
 # Keys that only traiNNer-redux has.
 _REDUX = ("lq_size", "lq_usm", "resize_mode_list", "resize_mode_list2", "resize_mode_list3")
 _HR, _LR = "hr", "lr"
 # What mixes batches, by its name there: the step, its arguments, and why there is none where grids differ, or at all.
 _MIXING: dict[str, tuple[str, dict[str, Any], str]] = FOREIGN["basicsr"]["mixing"]
 _IDLE: list[str] = FOREIGN["basicsr"]["idle"]  # keys of a data set that say nothing of a sample
-_LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported, and what to do instead
-_UNKNOWN = "it is not known here, and nothing in the recipe does it: where your trainer reads it, write a step by hand"
+_LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported and what to do instead; "": others
 _COLORS = {"rgb": "rgb", "y": "y", "yuv444": "ycbcr"}  # of the network's input
 
 
@@ -71,7 +69,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
         real = options.chance("dataroot_lq_prob") if options.flag("high_order_degradation") else 1.0
         name = _PAIRS[0] if real == 1 else _MIXED if real else _MADE[0]
     redux = any(options.node(key) for key in _REDUX)
-    form = "neosr" if name in _NEOSR else "traiNNer-redux" if redux else "BasicSR's form"
+    form = "neosr" if name in (_PAIRS[1], _MADE[1]) else "traiNNer-redux" if redux else "BasicSR's form"
     draft = RecipeDraft(name_of(document.file), f"an option file of {form}", train.place)
     if name == _FACES:
         draft.steps, draft.eval = _turns(options, rotated=False), []
@@ -89,7 +87,8 @@ def draft_of_options(document: Document) -> RecipeDraft:
 def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: bool) -> None:
     """Windows at two scales, and how the low resolution is made."""
     scale = options.whole("scale", 1)
-    key = next((key for key in ("lq_size", "patch_size") if options.node(key)), "gt_size")
+    usual = "patch_size" if name in (_PAIRS[1], _MADE[1]) else "gt_size"
+    key = next((key for key in ("lq_size", "patch_size") if options.node(key)), usual)
     side, rest = divmod(options.whole(key), scale if key == "gt_size" else 1)
     if rest:
         options.refuse(key, f"no whole number of pixels at scale {scale}: write a multiple of {scale}")
@@ -193,7 +192,7 @@ def _name_unread(draft: RecipeDraft, options: OptionFile, top: MappingNode, sect
         if key in _IDLE:
             idle.append(key)
         else:
-            draft.refuse(key, _LOST.get(key, _UNKNOWN), at)
+            draft.refuse(key, _LOST.get(key, _LOST[""]), at)
     aside = [key for key, _ in options.unread(top) if key not in (_DATA, *(_DEGRADATIONS for _ in sections[1:]))]
     if idle + aside:
         draft.note(f"No recipe says what is of no sample: {', '.join(dict.fromkeys([*idle, *aside]))}.")

@@ -96,8 +96,13 @@ def of_text(text: str, file: str) -> Document:
     """
     if is_python(file):
         return Document(file, None, text)
-    if Path(file).suffix == ".toml":
+    kind = Path(file).suffix
+    if kind == ".toml":
         return Document(file, read_toml(text, file), text)
+    is_yaml = kind in (".yaml", ".yml", ".json")
+    with suppress(RecipeError):  # of standard input, nobody says what it is; TOML may look like one text of YAML
+        if not is_yaml:
+            return Document(file, read_toml(text, file), text)
     # JSON writes characters beyond the first plane as two halves, which YAML does not know.
     text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
@@ -105,12 +110,9 @@ def of_text(text: str, file: str) -> Document:
             data = text.encode("utf-8", "surrogatepass")
             return Document(file, read_nodes(data, file, problems, _ConfigReader)[0], text)
     except RecipeError as error:
-        no_yaml = any(problem.code in ("E104", "E105") for problem in error.problems)
-        if not no_yaml or Path(file).suffix in (".yaml", ".yml", ".json"):
-            raise
-        with suppress(RecipeError):  # of standard input, nobody says what it is
-            return Document(file, read_toml(text, file), text)
-        return Document(file, None, text)
+        if not is_yaml and any(problem.code in ("E104", "E105") for problem in error.problems):
+            return Document(file, None, text)
+        raise
 
 
 class _ConfigReader(YamlReader):

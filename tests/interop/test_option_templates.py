@@ -168,3 +168,19 @@ def test_errors_in_toml_name_the_line_of_the_key(name: str, data: st.DataObject)
     (problem,) = caught.value.problems
     assert problem.name == path[-1]
     assert path[-1] in text.splitlines()[problem.line - 1]
+
+
+def order(steps: Any) -> list[Any]:
+    return [
+        (step.name, order(step.steps)) if step.name in ("RandomOrder", "Sequential") else step.name for step in steps
+    ]
+
+
+def test_steps_stand_in_the_published_order() -> None:
+    recipe = draft(TEMPLATES["real_esrgan"]).recipe()
+    degrade = next(step for step in recipe.steps if step.name == "Degrade")
+    last = ("RandomOrder", ["ImageCompression", ("Sequential", ["OneOf", "KernelBlur"])])
+    first = ["KernelBlur", "OneOf", "OneOf", "ImageCompression"]
+    assert order(degrade.steps) == ["UnsharpMask", *first, "KernelBlur", "OneOf", "OneOf", last]
+    groups = [step.id for step in degrade.steps if step.name == "OneOf"]
+    assert groups == ["resize1", "noise1", "resize2", "noise2"]

@@ -13,7 +13,7 @@ from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
 from augrecipes.interop import toml
-from augrecipes.interop.importing import draft_of
+from augrecipes.interop.importing import draft_of, of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, plain
 
@@ -111,6 +111,12 @@ def test_errors_name_the_line_and_the_cure(tmp_path: Path, text: str, line: int,
     with pytest.raises(ar.RecipeError, match=re.escape(said)) as caught:
         draft_of(str(tmp_path / "opt.toml")).to_yaml()
     assert caught.value.problems[0].line == line
+
+
+def test_standard_input_may_be_toml() -> None:
+    text = "scale = 4\n[datasets.train]\ntype = 'paired'\ndataroot_gt = 'hr'\ndataroot_lq = 'lr'\npatch_size = 8\n"
+    assert of_document(of_text(text, "stdin")).recipe() == of_document(of_text(text, "stdin.toml")).recipe()
+    assert of_text("a: {b: 1}", "stdin").top.entries.keys() == {"a"}  # type: ignore[union-attr]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(list("[]={}\"'#\n.,1a")), max_size=60))

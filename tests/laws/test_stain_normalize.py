@@ -340,3 +340,40 @@ def test_what_cannot_be_read_or_has_no_tissue_is_an_error_of_data(tmp_path: Path
     for shape in ((8, 8), (8, 8, 1), (8, 8, 4)):
         with pytest.raises(DataError, match="RGB"):
             compiled({}, "exact", around=False).at(0)(image=np.zeros(shape, np.uint8))
+
+
+def lasso_loss(density: np.ndarray, stains: np.ndarray, sparsity: float = 0.02) -> float:
+    """What Vahadane's factorisation minimises, at the best amounts, by projected gradients."""
+    amounts = np.zeros((len(density), 2))
+    for _ in range(400):
+        amounts = np.maximum(amounts - ((amounts @ stains - density) @ stains.T + sparsity) / 2, 0)
+    return float((((amounts @ stains - density) ** 2).sum(axis=1) / 2 + sparsity * amounts.sum(axis=1)).mean())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_vahadane_ends_at_a_minimum(seed: int) -> None:
+    tile = slide(_RUIFROK, 3, seed, 64, 0.3)[0]
+    estimates = [estimate_stains([tile], method) for method in ("macenko", "vahadane")]
+    assert all(estimates)
+    levels = tile.reshape(-1, 3)[(tile.reshape(-1, 3) <= 205).any(axis=1)]
+    density = np.log(BACKGROUND / (levels + 1.0))
+    begin, end = (lasso_loss(density, estimate.stains) for estimate in estimates if estimate)
+    assert end < begin
+    # planted: a step aside is worse
+    rng, stains = np.random.default_rng(seed), estimates[1].stains  # type: ignore[union-attr]
+    for _ in range(6):
+        aside = np.maximum(stains + rng.normal(0, 0.02, stains.shape), 0)
+        assert lasso_loss(density, aside / np.linalg.norm(aside, axis=1, keepdims=True)) > end
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_tissue_turns_black_or_to_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    image = rng.integers(0, 256, (40, 40, 3), np.uint8) if seed % 2 else cv2.GaussianBlur(
+        rng.integers(0, 256, (40, 40, 3), np.uint8), (0, 0), 1 + seed
+    )  # fmt: skip
+    for method in _METHODS:
+        for of_dtype in (image, np.float32(image) / np.float32(255)):
+            result = normalized(of_dtype, method=method)
+            assert np.isfinite(result).all() and result.max() > 0
+            assert result.shape == image.shape and result.dtype == of_dtype.dtype
