@@ -176,7 +176,7 @@ def fidelity_verdicts(fidelity: Mapping[str, Sequence[Fidelity]]) -> Iterator[Fi
     """Every two recipes compared, target by target; `fidelity`: by the recipe's name."""
     measured = [(name, one) for name, some in fidelity.items() for one in some]
     for (name, a), (other, b) in combinations(measured, 2):
-        if a.target == b.target:
+        if a.target == b.target and len(a.psnr.samples) == len(b.psnr.samples):
             pairs = (a.psnr, b.psnr), (a.ssim, b.ssim)
             psnr, ssim = (estimate(np.subtract(mine.samples, others.samples)) for mine, others in pairs)
             enough = np.isfinite(psnr.samples).sum() >= FEWEST_ROUNDS

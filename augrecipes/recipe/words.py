@@ -128,8 +128,8 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     known = {name: value for name, value in params.items() if name not in left_out and value is not None}
     if "rotate" in known or "angle" in known:
         known.pop("matrix", None)  # which follows from it
-    if "side" in known:
-        known.pop("kernel", None)  # the same
+    if "side" in known:  # from which a kernel follows, with its β
+        known = {"β" if name == "beta" else name: value for name, value in known.items() if name != "kernel"}
     facts = [fact for name, value in known.items() if (fact := _fact(name, value))]
     shown = facts if whole or len(facts) <= _MOST else [*facts[:_MOST], "…"]
     return ", ".join(shown)[: None if whole else 300]
@@ -205,6 +205,8 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
     "group_element": lambda value: _SYMMETRIES.get(str(value), str(value)),
     "factor": lambda value: f"rotated by {90 * int(value)}°" if int(value) else "unchanged",
     "temperature": lambda value: f"{value} K",
+    "kind": str,
+    "side": lambda value: f"{value} px",
     "interpolation": lambda value: str(to_name("interpolation", value)),
     "image_type": lambda value: str(value).strip("."),
 }

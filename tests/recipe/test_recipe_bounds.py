@@ -286,8 +286,8 @@ def test_draws_in_words(params: dict[str, Any], words: str) -> None:
         ({"quality": 71, "image_type": ".webp"}, "quality 71, webp"),
         ({"kernel": np.full(3, 1 / 3)}, "kernel 3"),
         (
-            {"side": 13, "sigma": [2.1, 0.7], "angle": 20.0, "kernel": np.ones((13, 13))},
-            "side 13, σ 2.1, 0.7, angle 20°",
+            {"kind": "plateau_iso", "side": 13, "sigma": [2.1], "beta": 1.5, "kernel": np.ones((13, 13))},
+            "plateau_iso, 13 px, σ 2.1, β 1.5",
         ),
         ({f"number_{k}": k for k in range(8)}, ", ".join(f"number {k} {k}" for k in range(8))),
     ],
