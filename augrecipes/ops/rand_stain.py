@@ -117,7 +117,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
 
 def stain_template(
     images: Iterable[Any], space: Space = "lab", white_threshold: float | None = WHITE
-) -> dict[str, dict[str, Any] | str]:
+) -> dict[str, Any]:
     """Measure the template of images for RandStainNA: what the means and deviations of their channels are, and vary by.
 
     Args:
