@@ -74,7 +74,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
 
     def __init__(
         self, sigma: _Range = 0.05, bias: _Range = 0.05, white_threshold: float | None = WHITE,
-        basis: str | Rows = "hed", source: str = "bag", p: float = 0.5,
+        basis: Any = "hed", source: str = "bag", p: float = 0.5,
     ) -> None:  # fmt: skip
         super().__init__(p=p)
         if problem := check_basis({"basis": basis}):

@@ -164,7 +164,7 @@ def test_own_functions_that_return_no_mask(root: Path, tmp_path: Path) -> None:
         with pytest.raises(ar.DataError, match="must return bool of shape"):
             ar.TileBags(root, recipe(), tissue=wrong)
     with pytest.raises(ZeroDivisionError):
-        ar.TileBags(root, recipe(), tissue=lambda small: 1 // 0)
+        ar.TileBags(root, recipe(), tissue=lambda small: small[:, :, 0] > 1 // 0)
     for kwargs in ({"tissue": 1.5}, {"tissue": True}, {"min_tissue": 2}, {"max_white": -1}, {"tissue": "no/such.png"}):
         with pytest.raises(ValueError, match=r"tissue|share"):
             ar.TileBags(root, recipe(), **kwargs)

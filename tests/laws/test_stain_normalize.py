@@ -240,7 +240,7 @@ def test_known_stains_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_glass_stays(method: str, dtype: str) -> None:
     image = slide(_RUIFROK, 2, 4)[0]
     image[:, 128:] = np.random.default_rng(5).integers(205, 246, (256, 128, 3))
-    image = image if dtype == "uint8" else np.float32(image) / np.float32(255)
+    image = image if dtype == "uint8" else image.astype(np.float32) / 255
     stains = estimates_of([image], [method])  # type: ignore[list-item]
     result = normalized(image, stains, method=method)
     assert result.dtype == image.dtype and result.shape == image.shape
