@@ -161,7 +161,6 @@ def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -
     """How the same files are read here."""
     recipe, has_low = f"{draft.name}.yaml", name in (*_PAIRS, _MIXED)
     draft.dataset = _call(train, recipe, has_low=has_low)
-    draft.note(f"The data: {draft.dataset}")
     if key := next((key for key in ("batch_size_per_gpu", "batch_size") if train.get(key)), ""):
         draft.note(f"The loader: ar.loader(ds, batch_size={train.whole(key)}, shuffle=True)")
     train.node(_DATA)
