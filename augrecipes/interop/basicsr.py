@@ -58,7 +58,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
         raise wrong(message, replace(place, file=document.file), _DATA, "E603")
     degradations = _at(top, _DEGRADATIONS)
-    sections = [train] if degradations is None else [train, degradations]
+    sections = [train] if degradations is None else [degradations, train]
     options = OptionFile(train.place, top, *sections)
     said = options.get("type", "")
     name = str(said).lower()
