@@ -133,6 +133,20 @@ def test_a_degradation_that_is_misspelt_is_lost() -> None:
     assert "l1_gt_usm" in draft(text).notes[-1]
 
 
+def test_factors_may_all_be_below_1_and_modes_there_twice() -> None:
+    ways = {"resize_mode_list2": ["bilinear", "bilinear", "area"], "resize_mode_prob2": [1, 2, 1]}
+    top = {**ways, "resize_range2": [0.5, 0.9], "resize_prob2": [0.6, 0.4, 0]}
+    text = changed(type="RealESRGANDataset", dataroot_lq=None, gt_size=64).replace(
+        "{", "{" + json.dumps(top)[1:-1] + ",", 1
+    )
+    (degrade,) = [step for step in draft(text).recipe().steps if step.name == "Degrade"]
+    (group,) = [step for step in degrade.steps if step.id == "resize2"]
+    found = [(step.args.plain()["method"], step.args.plain()["scale"], step.p) for step in group.steps]
+    assert found == [
+        ("area", [0.9, 1.0], 0.45), ("area", [0.9, 1.0], 0.15), ("area", [0.5, 1.0], 0.3), ("area", [0.5, 1.0], 0.1),
+    ]  # fmt: skip
+
+
 def test_usual_weights_of_a_mixture_of_augmentations() -> None:
     text = changed().replace('"scale": 4', '"train": {"use_moa": true}, "scale": 1')
     (group,) = draft(text).recipe().batch
