@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,8 @@ _HR, _LR = "hr", "lr"
 # What mixes batches, by its name there: the step, its arguments, and why there is none where grids differ, or at all.
 _MIXING: dict[str, tuple[str, dict[str, Any], str]] = FOREIGN["basicsr"]["mixing"]
 _IDLE: list[str] = FOREIGN["basicsr"]["idle"]  # keys of a data set that say nothing of a sample
+# Keys of a file's top that look as if a degradation had them.
+_DEGRADING = re.compile("noise|blur|jpeg|resize|kernel|sinc|beta[gp]|lines")
 _LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported and what to do instead; "": others
 _COLORS = {"rgb": "rgb", "y": "y", "yuv444": "ycbcr"}  # of the network's input
 
@@ -55,7 +58,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
         message = "no `datasets: train:`: an option file for testing has nothing that a recipe is made of"
         raise wrong(message, replace(place, file=document.file), _DATA, "E603")
     degradations = _at(top, _DEGRADATIONS)
-    sections = [train] if degradations is None else [train, degradations]
+    sections = [train] if degradations is None else [degradations, train]
     options = OptionFile(train.place, top, *sections)
     said = options.get("type", "")
     name = str(said).lower()
@@ -63,12 +66,12 @@ def draft_of_options(document: Document) -> RecipeDraft:
         options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
     if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
         options.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
-    if degradations is None and options.node(_DEGRADATIONS):
-        options.refuse(_DEGRADATIONS, "must be a table of options")
+    if options.node(_DEGRADATIONS) and degradations is None:
+        options.refuse(_DEGRADATIONS, "must be a table of options, beside `datasets` and not in it")
     if name == _MIXED:
         real = options.chance("dataroot_lq_prob") if options.flag("high_order_degradation") else 1.0
         name = _PAIRS[0] if real == 1 else _MIXED if real else _MADE[0]
-    redux = any(options.node(key) for key in _REDUX)
+    redux = any(key in section.entries for section in (top, *sections) for key in _REDUX)
     form = "neosr" if name in (_PAIRS[1], _MADE[1]) else "traiNNer-redux" if redux else "BasicSR's form"
     draft = RecipeDraft(name_of(document.file), f"an option file of {form}", train.place)
     if name == _FACES:
@@ -76,19 +79,20 @@ def draft_of_options(document: Document) -> RecipeDraft:
         draft.keys["output"] = _output(options)
     else:
         _fill_pair(draft, options, name, redux=redux)
-        _fill_batch(draft, options, "augmentation", "aug_prob")
+        _fill_batch(draft, options, "augmentation", "aug_prob", {"none": 1.0})
         if (training := _at(top, "train")) and (moa := OptionFile(training.place, training)).flag("use_moa"):
-            _fill_batch(draft, moa, "moa_augs", "moa_probs")
+            _fill_batch(draft, moa, "moa_augs", "moa_probs", FOREIGN["basicsr"]["moa"])
+            options.node("train")
     _data(draft, options, data, name)
-    _name_unread(draft, options, top, sections)
+    _name_unread(draft, options, [*sections, top], degraded=name in (*_MADE, _MIXED))
     return draft
 
 
 def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: bool) -> None:
     """Windows at two scales, and how the low resolution is made."""
-    scale = options.whole("scale", 1)
+    scale = options.whole("scale")
     usual = "patch_size" if name in (_PAIRS[1], _MADE[1]) else "gt_size"
-    key = next((key for key in ("lq_size", "patch_size") if options.node(key)), usual)
+    key = next((key for key in (usual, "lq_size", "patch_size", "gt_size") if options.node(key)), usual)
     side, rest = divmod(options.whole(key), scale if key == "gt_size" else 1)
     if rest:
         options.refuse(key, f"no whole number of pixels at scale {scale}: write a multiple of {scale}")
@@ -118,12 +122,12 @@ def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: boo
         draft.keys["inputs"], draft.eval = {_LR: {"real": options.chance("dataroot_lq_prob")}}, []
 
 
-def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str) -> None:
+def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str, usual: Mapping[str, float]) -> None:
     """What mixes the pairs of a batch, one of several by weight."""
     on_one_grid, at = draft.keys["scales"][_HR] == 1, options.at(key)
     lines: list[Item] = []
     acting = 0.0
-    for name, share in options.weighted(key, chances, _MIXING, {"none": 1.0}):
+    for name, share in options.weighted(key, chances, _MIXING, usual):
         step, args, why = _MIXING[name]
         if step and (on_one_grid or not why):
             lines.append(Line(step, {**args, "p": round(share, 4)}, at))
@@ -157,11 +161,15 @@ def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -
     """How the same files are read here."""
     recipe, has_low = f"{draft.name}.yaml", name in (*_PAIRS, _MIXED)
     draft.dataset = _call(train, recipe, has_low=has_low)
-    draft.note(f"The data: {draft.dataset}")
     if key := next((key for key in ("batch_size_per_gpu", "batch_size") if train.get(key)), ""):
         draft.note(f"The loader: ar.loader(ds, batch_size={train.whole(key)}, shuffle=True)")
-    for tested in (_at(data, key) for key in data.entries if key.startswith("val")):
-        if tested and (validation := OptionFile(tested.place, tested)).node("dataroot_gt"):
+    train.node(_DATA)
+    for key, at, node in data.pairs():
+        if key != "train" and not key.startswith(("val", "test")):
+            draft.refuse(f"{_DATA}: {key}", _LOST[_DATA], at)
+        if not key.startswith("val") or not isinstance(node, MappingNode):
+            continue
+        if (validation := OptionFile(node.place, node)).node("dataroot_gt"):
             low = "; its low resolution is made here, too" if not has_low and validation.node("dataroot_lq") else ""
             draft.note(f"Validation: {_call(validation, recipe, has_low=has_low, mode='eval')}{low}")
     if listed := next((key for key in ("meta_info_file", "meta_info") if train.get(key)), None):
@@ -175,7 +183,7 @@ def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -
 def _call(options: OptionFile, recipe: str, *, has_low: bool, mode: str = "") -> str:
     """The call that reads the data."""
     more = f', mode="{mode}")' if mode else ")"
-    keys = {_LR: "dataroot_lq"} if has_low and options.node("dataroot_lq") else {}
+    keys = {_LR: "dataroot_lq"} if has_low and (options.node("dataroot_lq") or not mode) else {}
     listed = {key: options.texts(at) for key, at in {**keys, _HR: "dataroot_gt"}.items()}
     folders = {key: result if len(result) > 1 else result[0] for key, result in listed.items()}
     if str(options.get("type", "")).lower() == _FACES:
@@ -185,17 +193,17 @@ def _call(options: OptionFile, recipe: str, *, has_low: bool, mode: str = "") ->
     return f"ar.PairedImages({_text(folders)}, {_text(recipe)}{names}{more}"
 
 
-def _name_unread(draft: RecipeDraft, options: OptionFile, top: MappingNode, sections: Sequence[MappingNode]) -> None:
-    """Name every key that nobody asked for."""
-    idle = []
-    for key, at in (each for section in sections for each in options.unread(section)):
-        if key in _IDLE:
-            idle.append(key)
-        else:
-            draft.refuse(key, _LOST.get(key, _LOST[""]), at)
-    aside = [key for key, _ in options.unread(top) if key not in (_DATA, *(_DEGRADATIONS for _ in sections[1:]))]
-    if idle + aside:
-        draft.note(f"No recipe says what is of no sample: {', '.join(dict.fromkeys([*idle, *aside]))}.")
+def _name_unread(draft: RecipeDraft, options: OptionFile, sections: Sequence[MappingNode], *, degraded: bool) -> None:
+    """Name every key that nobody asked for; the last section is the file's top, much of which is of no sample."""
+    idle: dict[str, None] = {}
+    for section in sections:
+        for key, at in options.unread(section):
+            if key in _IDLE or (section is sections[-1] and not (degraded and _DEGRADING.search(key))):
+                idle[key] = None
+            else:
+                draft.refuse(key, _LOST.get(key, _LOST[""]), at)
+    if idle:
+        draft.note(f"No recipe says what is of no sample: {', '.join(idle)}.")
 
 
 def _text(value: Any) -> str:

@@ -91,7 +91,8 @@ class Degradation:
         up, down, keep = self.ways(number)
         low, high = self.options.range(f"resize_range{number}", usual)
         has_keep = bool(number) and not self.redux  # to the final size, where it is neither larger nor smaller
-        ways = {"up": (up, [1.0, high]), "down": (down, [low, 1.0])} | ({"keep": (keep, [])} if has_keep else {})
+        ways = {"up": (up, sorted([1.0, high])), "down": (down, sorted([low, 1.0]))}
+        ways |= {"keep": (keep, [])} if has_keep else {}
         choices = [
             (self.resize(mode, number, ends, f"{way}-{mode}"), share * weight)
             for way, (share, ends) in ways.items()
@@ -113,9 +114,7 @@ class Degradation:
         """A kernel of one of several shapes, with the probability `p`."""
         options, sinc = self.options, self.options.chance(f"sinc_prob{number}")
         kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
-        shapes = {"sinc": sinc}
-        for name, share in kernels:
-            shapes[name] = shapes.get(name, 0.0) + round(share * (1 - sinc), 4)
+        shapes = {"sinc": sinc} | {name: round(share * (1 - sinc), 4) for name, share in kernels}
         args = {
             "shapes": {name: share for name, share in shapes.items() if share},
             **self.sides(f"kernel_range{number}"),

@@ -101,4 +101,7 @@ class OptionFile:
         if unknown := [name for name in names if name not in known]:
             self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
         alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
-        return [each for each in zip(names, self.shares(weights, alike), strict=True) if each[1]]
+        result = dict.fromkeys(names, 0.0)  # a name may be there twice
+        for name, share in zip(names, self.shares(weights, alike), strict=True):
+            result[name] += share
+        return [each for each in result.items() if each[1]]

@@ -26,7 +26,9 @@ from augrecipes.recipe.problems import Problems, reported
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
 _HALVES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _CORE = "tag:yaml.org,2002:"
-_HARMLESS_TAGS = tuple(_CORE + name for name in ("python/tuple", "python/list", "float", "int", "bool", "null"))
+_HARMLESS_TAGS = tuple(
+    _CORE + name for name in ("python/tuple", "python/list", "float", "int", "bool", "null", "str", "map", "seq")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +155,9 @@ class _ConfigReader(YamlReader):
             message = f"*{event.anchor} names nothing that ends before it"
             raise self.problems.stop("E108", self._place(event), message, "alias")
         if event.tag in _HARMLESS_TAGS:
-            event.tag = None
             if isinstance(event, yaml.ScalarEvent) and not event.style:
-                event.implicit = (True, False)
+                event.implicit = (event.tag != f"{_CORE}str", False)
+            event.tag = None
         super()._node(event)
 
     def _scalar(self, event: Any, place: Place) -> Scalar:

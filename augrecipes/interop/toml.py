@@ -46,7 +46,7 @@ def read_toml(text: str, file: str) -> Node:
 
 
 def _places(text: str, file: str) -> Iterator[tuple[_Path, Place]]:
-    """The path of everything that has a key or is in a list, and where its statement begins."""
+    """The path of every key and of every element of an array of tables, and where its statement begins."""
     table: _Path = ()
     last: dict[_Path, int] = {}  # of each array of tables, the element that is being filled
     lines: list[str] = []
@@ -60,27 +60,18 @@ def _places(text: str, file: str) -> Iterator[tuple[_Path, Place]]:
         start = lines[0].lstrip()
         place = Place(file, number - len(lines) + 1, 1 + len(lines[0]) - len(start))
         lines = []
-        if not start.startswith("["):
-            yield from ((path, place) for path in _paths(value, table))
-            continue
-        table = ()
-        while value:  # a header: keys inside each other, the last one of an empty table or a list of one
+        is_header = start.startswith("[")
+        path = () if is_header else table
+        while isinstance(value, dict) and len(value) == 1:  # keys inside each other; what else is inside is here, too
             ((key, value),) = value.items()
-            table = (*table, key)
-            yield table, place
-            if isinstance(value, list):
-                value, last[table] = value[0], last.get(table, -1) + 1
-            if table in last:
-                table = (*table, last[table])
-                yield table, place
-
-
-def _paths(value: Any, path: _Path) -> Iterator[_Path]:
-    """The path of everything inside a value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*path, key)
-        yield from _paths(inner, (*path, key))
+            path = (*path, key)
+            yield path, place
+            if is_header and isinstance(value, list):
+                value, last[path] = value[0], last.get(path, -1) + 1
+            if path in last:
+                path = (*path, last[path])
+                yield path, place
+        table = path if is_header else table
 
 
 def _node(value: Any, path: _Path, places: dict[_Path, Place], place: Place) -> Node:

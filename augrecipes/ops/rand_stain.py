@@ -73,7 +73,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
         std_hyper: float = 0.0, white_threshold: float | None = WHITE, p: float = 0.5,
     ) -> None:  # fmt: skip
         super().__init__(p=p)
-        known = space or str(template.get("color_space")).lower()
+        known: Any = space or str(template.get("color_space")).lower()
         if known not in (*_CODES, "hed"):
             raise ValueError("say the space, lab, hsv or hed: the template has no color_space that is one of them")
         try:
@@ -109,7 +109,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
         values = rows if self.space == "hed" else np.arange(256.0)[None, :, None]
         values = (values - mean) * (deviations / np.maximum(std, _LEAST_STD)) + averages
         if self.space == "hed":
-            result = (np.clip(cv2.exp(cv2.transform(values, _MIX)), 0, 1) * 255).astype(np.uint8)
+            result: Any = (np.clip(cv2.exp(cv2.transform(values, _MIX)), 0, 1) * 255).astype(np.uint8)
         else:
             result = cv2.cvtColor(cv2.LUT(rows, np.clip(values, 0, 255).astype(np.uint8)), _CODES[self.space][1])
         return with_white(img, result if img.dtype == np.uint8 else result / np.float32(255), self.white_threshold)
@@ -117,7 +117,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
 
 def stain_template(
     images: Iterable[Any], space: Space = "lab", white_threshold: float | None = WHITE
-) -> dict[str, dict[str, Any] | str]:
+) -> dict[str, Any]:
     """Measure the template of images for RandStainNA: what the means and deviations of their channels are, and vary by.
 
     Args:

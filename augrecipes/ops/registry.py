@@ -273,7 +273,8 @@ def keywords(step: Step) -> dict[str, Any]:
     """
     arguments = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
     if step.files:
-        arguments[op_record(step.name).reads] = tuple(str(Path(step.folder, name)) for name in step.files)
+        reads, paths = op_record(step.name).reads, tuple(str(Path(step.folder, name)) for name in step.files)
+        arguments[reads] = paths[0] if isinstance(arguments[reads], str) and len(paths) == 1 else paths
     return arguments if step.p is None else {**arguments, "p": float(step.p)}
 
 

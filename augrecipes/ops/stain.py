@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from augrecipes.compat.albumentations import A, BaseTransformInitSchema, SymmetricRangeType, nondecreasing
 from augrecipes.compat.albumentations import pixel as fpixel  # under the name by which its functions are replaced
 from augrecipes.ops.stain_basis import PRESETS, Rows, check_basis
-from augrecipes.ops.stain_estimates import estimate_stains
+from augrecipes.ops.stain_estimates import stains_of
 
 # Intensities count from 1 to 256 inside, so that black has a density and every level survives a jitter of nothing.
 _WHITE = 256.0
@@ -74,7 +74,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
 
     def __init__(
         self, sigma: _Range = 0.05, bias: _Range = 0.05, white_threshold: float | None = WHITE,
-        basis: str | Rows = "hed", source: str = "bag", p: float = 0.5,
+        basis: Any = "hed", source: str = "bag", p: float = 0.5,
     ) -> None:  # fmt: skip
         super().__init__(p=p)
         if problem := check_basis({"basis": basis}):
@@ -97,8 +97,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         """The stains where they are estimated: of the sample's bag, or its own images; None where these do not tell."""
         if self.rows:
             return {}
-        known, images = data.get("stains") or {}, [data["image"]] if "image" in data else data["images"]
-        estimate = known[self.basis] if self.source_method in known else estimate_stains(images, self.basis)
+        estimate = stains_of(data, self.basis, self.source_method)
         return {"stains": estimate and tuple(map(tuple, estimate.stains.tolist()))}
 
     def apply(self, img: np.ndarray, factors: Any, shifts: Any, stains: Any = (), **_: Any) -> np.ndarray:

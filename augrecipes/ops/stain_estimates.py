@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, cast
 
 import cv2
 import numpy as np
@@ -93,6 +93,13 @@ def estimate_stains(images: Iterable[np.ndarray], method: Method) -> StainEstima
 def estimates_of(images: Sequence[np.ndarray], methods: Iterable[Method]) -> dict[str, StainEstimate | None] | None:
     """What each method estimates of images together: what a call takes as `stains`; None without methods."""
     return {method: estimate_stains(images, method) for method in methods} or None
+
+
+def stains_of(data: Mapping[str, Any], method: Method, source_method: Method | None) -> StainEstimate | None:
+    """The stains of a call's slide or bag by `source_method`, where it has them; else those of its own images."""
+    if source_method in (known := data.get("stains") or {}):
+        return cast("StainEstimate | None", known[source_method])
+    return estimate_stains([data["image"]] if "image" in data else data["images"], method)
 
 
 def sample_pixels(images: Iterable[np.ndarray]) -> np.ndarray:

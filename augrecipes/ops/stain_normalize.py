@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +19,15 @@ from augrecipes.native.kernels import address_of, library
 from augrecipes.ops.references import read_reference
 from augrecipes.ops.stain import LOG, through_density, white_level, with_white
 from augrecipes.ops.stain_basis import check_basis
-from augrecipes.ops.stain_estimates import BACKGROUND, DENSITIES, Method, StainEstimate, estimate_stains, has_tissue
+from augrecipes.ops.stain_estimates import (
+    BACKGROUND,
+    DENSITIES,
+    Method,
+    StainEstimate,
+    estimate_stains,
+    has_tissue,
+    stains_of,
+)
 from augrecipes.paths import images_in
 
 # Of two stains: the reference of Veta's code for Macenko's method, which torchstain has, too. Of Lab: the mean of
@@ -102,11 +110,7 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         """Whose stains the image has; None where they cannot be told."""
-        if self._source is not None:
-            return {"stains": self._source}
-        if self.source_method in (data.get("stains") or ()):
-            return {"stains": data["stains"][self.source_method]}
-        return {"stains": estimate_stains([data["image"]] if "image" in data else data["images"], self.method)}
+        return {"stains": self._source or stains_of(data, self.method, self.source_method)}
 
     def apply(self, img: np.ndarray, stains: StainEstimate | None, **_: Any) -> np.ndarray:
         """The image with the reference's stains."""
@@ -130,29 +134,27 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 def _named(name: str, method: Method) -> StainEstimate:
-    """A reference by its name. ValueError names the known ones, the likeliest first."""
-    known = [word for word, each in REFERENCES.items() if (len(each.numbers) == 6) == (method == "reinhard")]
-    if name in known:
-        return REFERENCES[name]
-    known.sort(key=lambda word: -SequenceMatcher(None, word, name).ratio())
-    raise ValueError(f"reference {name!r} is no file and no name of method {method}; known is {', '.join(known)}")
+    """A reference by its name. ValueError names the known ones."""
+    known = {word: each for word, each in REFERENCES.items() if (len(each.numbers) == 6) == (method == "reinhard")}
+    if name not in known:
+        raise ValueError(f"reference {name!r} is no file, and by {method} no name; known is {', '.join(known)}")
+    return known[name]
 
 
 def _of_numbers(numbers: Mapping[str, Any], method: Method, what: str) -> StainEstimate:
     """The stains that numbers say. ValueError: some are missing, or they say nothing."""
-    shapes: Any = {"mean": (3,), "std": (3,)} if method == "reinhard" else {"stains": (2, 3), "most": (2,)}
-    try:
+    shapes: Any = {"stains": (2, 3), "most": (2,)}
+    asked = "`stains`, 2×3 numbers, two different colours, and `most`, 2 numbers above 0"
+    if method == "reinhard":
+        shapes, asked = {"mean": (3,), "std": (3,)}, "`mean`, 3 numbers, and `std`, 3 numbers above 0"
+    with suppress(KeyError, TypeError, ValueError):
         first, second = (np.array(numbers[name], np.float64) for name in shapes)
-    except (KeyError, TypeError, ValueError):
-        first = second = np.zeros(0)
-    if [first.shape, second.shape] != [*shapes.values()] or len(numbers) > len(shapes):
-        asked = " and ".join(f"`{name}`, {'×'.join(map(str, shape))} numbers" for name, shape in shapes.items())
-        raise ValueError(f"{what} of method {method} is {asked}")
-    if not (np.isfinite(first).all() and np.isfinite(second).all() and (second > 0).all()):
-        raise ValueError(f"{what}: numbers are finite, and those of `{[*shapes][1]}` above 0")
-    if method != "reinhard" and check_basis({"basis": first.tolist()}):
-        raise ValueError(f"{what}: `stains` are two different colours")
-    return StainEstimate((*first.ravel().tolist(), *second.tolist()))
+        flat = (*first.ravel().tolist(), *second.ravel().tolist())
+        fits = [first.shape, second.shape] == [*shapes.values()] and len(numbers) == len(shapes)
+        is_basis = method == "reinhard" or not check_basis({"basis": first.tolist()})
+        if fits and is_basis and np.isfinite(flat).all() and (second > 0).all():
+            return StainEstimate(flat)
+    raise ValueError(f"{what} by {method} is {asked}")
 
 
 @lru_cache(maxsize=64)

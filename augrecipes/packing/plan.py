@@ -21,7 +21,7 @@ from augrecipes.compiler.prefix import (
 from augrecipes.errors import RecipeError, counted
 from augrecipes.packing.bake import Baker, StorePlan
 from augrecipes.packing.parts import PackPart
-from augrecipes.recipe.model import Mode, Recipe, Step
+from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.redaction import redact
 from augrecipes.remote import Place
@@ -70,7 +70,6 @@ class BakedSteps:
     def about(self) -> dict[str, Any]:
         """The same as plain data, for a store's index."""
         steps = [described(step) for step in self.steps]
-        foreground = self.recipe.bag.foreground() if self.recipe.bag else {}
         return {
             "recipe": {"name": self.recipe.name, "digest": self.recipe.digest},
             "steps": steps,
@@ -79,7 +78,6 @@ class BakedSteps:
             "serves": list(self.serves),
             "epochs": self.epochs,
             "seed": self.seed if self.epochs else None,
-            **({"foreground": foreground} if foreground else {}),
         }
 
     def lines(self) -> list[str]:
@@ -237,6 +235,8 @@ def store_plan(packing: Packing) -> StorePlan:
     table, baker, plan = packing.given.table, packing.baker, packing.plan
     takes, boxes = declared(plan.recipe.inputs), table.boxes
     further = {name: plan.recipe.targets[name] for name in table.targets if name in plan.recipe.targets}
+    # Of bags: by what the tiles were chosen, and what the recipe said, which arguments override.
+    chosen, bag = getattr(table, "foreground", None), plan.recipe.bag or Bag()
     about = {
         "packed": LAYOUT,
         **plan.about(),
@@ -246,6 +246,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "keeps_files": baker.keeps,
         "inputs": takes,
         **({"stains": _stains(baker.stains)} if baker.stains else {}),
+        **({"foreground": [dict(chosen), bag.foreground()]} if chosen is not None else {}),
         **({"further": packed_targets.described(further)} if further else {}),
         **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,

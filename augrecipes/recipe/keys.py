@@ -20,7 +20,7 @@ from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Pres
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Arguments, Bag, Boxes, Inputs, Keypoints, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
-from augrecipes.recipe.problems import Problems
+from augrecipes.recipe.problems import Problems, near
 from augrecipes.recipe.variants import Resolved
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
@@ -241,7 +241,7 @@ def build_bag(context: Context, node: Node | None) -> Bag | None:
     known = ("otsu", "none", *foregrounds())
     if isinstance(node, MappingNode) and isinstance(bag.tissue, str) and bag.tissue not in known:
         message = f"no function of this name was registered (ar.register); there are {', '.join(known)}"
-        context.problems.add("E404", node.at["tissue"], message, "bag.tissue")
+        context.problems.add("E404", node.entries["tissue"].place, message, "bag.tissue", near(bag.tissue, known))
     return bag
 
 

@@ -45,7 +45,7 @@ _ABOUT: dict[str, Any] = {
     "box_classes": (None, [str]),
     "versions": index.mapping(str, str),
     "left_out": (..., [str]),
-    "foreground": (..., dict),
+    "foreground": (..., list),
     "stains": (..., dict),
     "further": (..., dict),
     "optional": (..., [str]),
@@ -173,9 +173,10 @@ def check_store(store: Store, recipe: Recipe) -> None:
     scales = store.about["scales"]
     if recipe.facts.scales and dict(recipe.scales) != scales:
         raise _unfit(store, f"holds targets of scales {scales}, the recipe's are {dict(recipe.scales)}")
-    chosen, mine = store.about.get("foreground", {}), recipe.bag.foreground() if recipe.bag else {}
-    if mine and mine != chosen:
-        raise _unfit(store, f"its tiles were chosen by {chosen or 'no rule'}, and the recipe's `bag:` says {mine}")
+    chosen, mine = store.about.get("foreground") or [{}], recipe.bag.foreground() if recipe.bag else {}
+    if not any(mine.items() <= rule.items() for rule in chosen):
+        why = f"its tiles were chosen by {chosen[0] or 'no rule'}, and the recipe's `bag:` says {mine}"
+        raise _unfit(store, f"{why}: pack the data again")
     _check_inputs(store, recipe)
 
 

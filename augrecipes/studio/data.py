@@ -20,6 +20,7 @@ from augrecipes.lru import LruCache
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.sources.opening import Data, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
+from augrecipes.sources.stains import source_methods
 from augrecipes.sources.stored import Store, StoredSource, check_targets, open_store, remaining_recipe
 from augrecipes.store import is_store
 from augrecipes.studio.requests import Refused
@@ -86,8 +87,9 @@ class StudioData:
         def listing() -> RecipeSource:
             return StoredSource(store, recipe, targets) if store else open_data(recipe, targets, data, masks)
 
+        bags = recipe.bag, source_methods(recipe)  # which tiles are read, and with which stains
         key = recipe.kind, targets, recipe.inputs, repr(recipe.scales.plain()), store.digest if store else str(data)
-        return self._files.get(key, listing)
+        return self._files.get((*key, *bags), listing)
 
     def sample(self, recipe: Recipe, pipeline: Pipeline, unit: int, epoch: int = 0) -> Sample:
         """One image, scene or tile as the pipeline takes it: of large files no more is decoded than it asks for.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,12 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
     paths = {name: files.table.paths(unit)[name] for name in sample.images}
     named = isinstance(files.table, GivenTable) or any("\0" in path or not path for path in paths.values())
     images = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
-    arguments = [f"{name}={value}" for name, value in {**images, **{name: name for name in sample.rest}}.items()]
+    rest = {name: name for name in sample.rest}
+    table: Any = files.table
+    roots = {str(Path(bag).parent) for bag in table.bags} if "stains" in rest and table.folders else ()
+    if len(roots) == 1:
+        rest["stains"] = f"ar.TileBags({min(roots)!r}, {source!r}).source.stains.of_bag({sample.index})"
+    arguments = [f"{name}={value}" for name, value in {**images, **rest}.items()]
     tile = f", tile={sample.tile}" if sample.tile else ""
     at = f"at({sample.index}, epoch={epoch}{tile})"
     return f"ar.load({source!r}).compile({how}).{at}({', '.join(arguments)})"

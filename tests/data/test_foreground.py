@@ -14,6 +14,7 @@ from augrecipes import cache
 from augrecipes.kinds.bag import foreground
 from augrecipes.ops import registry
 
+LEAST_GREEN = 180  # of glass
 GLASS, PINK = (243, 243, 243), (200, 120, 170)
 # Of each tile its share of tissue.
 SHARES = {"a": [1.0, 0.75, 0.25, 0.0], "b": [1.0, 1.0, 1.0], "c": [0.0, 0.0]}
@@ -57,7 +58,7 @@ def columns(ds: ar.TileBags, bag: int) -> list[int]:
 
 def pink(thumbnail: np.ndarray) -> np.ndarray:
     """Tissue as somebody's own function finds it."""
-    return np.asarray(thumbnail[:, :, 1] < 180)
+    return np.asarray(thumbnail[:, :, 1] < LEAST_GREEN)
 
 
 @pytest.mark.parametrize("tissue", ["otsu", 0.2, pink], ids=["otsu", "number", "own"])
@@ -141,6 +142,13 @@ def test_packed_sets_keep_what_was_chosen(root: Path, tmp_path: Path) -> None:
         assert len(ar.Packed(tmp_path / f"store-{k}", recipe(), on_error="skip")[0]["image"]) == 3
         with pytest.raises(ar.StoreError, match="tiles were chosen by"):
             ar.Packed(tmp_path / f"store-{k}", recipe(tissue=0.3))
+    # Arguments override a recipe: the store answers both.
+    ar.pack(said, ar.TileBags(root, said, tissue=0.2, on_error="skip"), tmp_path / "store-2")
+    for other in (said, recipe(tissue=0.2), recipe(tissue=0.2, min_tissue=0.2, max_white=0.8)):
+        assert len(ar.Packed(tmp_path / "store-2", other, on_error="skip")[0]["image"]) == 3
+    for other in (recipe(tissue="none"), recipe(tissue=0.2, min_tissue=0.3)):
+        with pytest.raises(ar.StoreError, match=r"'min_tissue': 0.2, 'tissue': 0.2}.*pack the data again"):
+            ar.Packed(tmp_path / "store-2", other)
 
 
 def test_the_cache_holds_as_long_as_the_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,8 +162,9 @@ def test_the_cache_holds_as_long_as_the_files(root: Path, monkeypatch: pytest.Mo
     cv2.imwrite(str(path), tile(0.0, seed=9))
     assert ar.TileBags(root, said, on_error="skip").tiles.tolist() == [1, 3, 0]
     assert len(looked) == 9 + 4
-    for _ in range(2):  # nobody can tell one lambda from another
-        ar.TileBags(root, said, tissue=lambda small: small[:, :, 1] < 180, on_error="skip")
+    for level, count in ((180, 3), (90, 0)):  # a function may use what changes around it
+        monkeypatch.setattr(f"{__name__}.LEAST_GREEN", level)
+        assert ar.TileBags(root, said, tissue=pink, on_error="skip").tiles[1] == count
     assert len(looked) == 13 + 2 * 9
 
 
@@ -164,7 +173,7 @@ def test_own_functions_that_return_no_mask(root: Path, tmp_path: Path) -> None:
         with pytest.raises(ar.DataError, match="must return bool of shape"):
             ar.TileBags(root, recipe(), tissue=wrong)
     with pytest.raises(ZeroDivisionError):
-        ar.TileBags(root, recipe(), tissue=lambda small: 1 // 0)
+        ar.TileBags(root, recipe(), tissue=lambda small: small[:, :, 0] > 1 // 0)
     for kwargs in ({"tissue": 1.5}, {"tissue": True}, {"min_tissue": 2}, {"max_white": -1}, {"tissue": "no/such.png"}):
         with pytest.raises(ValueError, match=r"tissue|share"):
             ar.TileBags(root, recipe(), **kwargs)
@@ -174,6 +183,8 @@ def test_registered_functions_have_names_in_recipes(root: Path, monkeypatch: pyt
     monkeypatch.setattr(registry, "_foregrounds", {})
     with pytest.raises(ar.RecipeError, match="no function of this name was registered"):
         recipe(tissue="pink")
+    with pytest.raises(ar.RecipeError, match="did you mean 'otsu'"):
+        recipe(tissue="ostu")
     assert ar.register(pink) is pink
     said = recipe(tissue="pink", min_tissue=0.2)
     assert ar.TileBags(root, said, on_error="skip").tiles.tolist() == [3, 3, 0]
@@ -209,7 +220,8 @@ test_planted_faults_are_caught = planted_faults(
         "a threshold for each tile": (
             of_choosing,
             (foreground, "_masks", lambda tiles, *_: np.array([
-                (s := foreground.saturation_of(each)) > cv2.threshold(s, 0, 255, cv2.THRESH_OTSU)[0] for each in tiles
+                (s := cv2.cvtColor(each, cv2.COLOR_RGB2HSV)[:, :, 1]) > cv2.threshold(s, 0, 255, cv2.THRESH_OTSU)[0]
+                for each in tiles
             ])),
         ),
         "all white": (of_choosing, (foreground, "white_mask", lambda tiles: np.ones(tiles.shape[:3], bool))),

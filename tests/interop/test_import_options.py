@@ -20,6 +20,7 @@ from augrecipes.interop.degradation import Degradation
 from augrecipes.interop.importing import of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.recipe.model import Recipe, Step
+from augrecipes.recipe.nodes import plain
 
 PAIRS = (Path(__file__).parent / "configs" / "pairs.yml").read_text(encoding="utf-8")
 
@@ -94,6 +95,7 @@ def test_faces_are_single_images() -> None:
         ({"gt_size": None}, "gt_size", "must be a whole number, got nothing"),
         ({"gt_size": -4}, "gt_size", "must be at least 1, got -4"),
         ({"dataroot_gt": None}, "dataroot_gt", "must be text"),
+        ({"dataroot_lq": None}, "dataroot_lq", "must be text"),
         ({"mean": "imagenet"}, "mean", "must be a list of numbers"),
     ],
 )
@@ -106,6 +108,56 @@ def test_errors_name_key_and_line(values: dict[str, Any], key: str, said: str) -
     assert said in problem.message
     lines = [number for number, line in enumerate(text.splitlines(), 1) if f'"{key}":' in line]
     assert problem.line == (lines[0] if lines else 5)
+
+
+def test_a_scale_is_needed() -> None:
+    with pytest.raises(ar.RecipeError, match="scale: must be a whole number, got nothing"):
+        draft(changed().replace('"scale": 4,', ""))
+
+
+def test_gt_size_counts_before_lq_size() -> None:
+    found = draft(changed(lq_size=48))
+    assert (found.recipe().steps[0].args["height"], found.left_out()) == (32, ())
+    assert "lq_size" in found.notes[-1]
+
+
+def test_each_other_data_set_is_named() -> None:
+    text = changed().replace('"datasets": {', '"datasets": {"train2": {}, "degradations": {}, "val_1": {}, "test": {},')
+    assert [left.name for left in draft(text).left_out()] == ["datasets: train2", "datasets: degradations"]
+
+
+def test_a_degradation_that_is_misspelt_is_lost() -> None:
+    degraded = {"type": "RealESRGANDataset", "dataroot_lq": None, "gt_size": 64}
+    text = changed(**degraded).replace('"scale"', '"gausian_noise_prob": 1, "l1_gt_usm": true, "scale"')
+    assert [left.name for left in draft(text).left_out()] == ["gausian_noise_prob"]
+    assert "l1_gt_usm" in draft(text).notes[-1]
+
+
+def test_factors_may_all_be_below_1_and_modes_there_twice() -> None:
+    ways = {"resize_mode_list2": ["bilinear", "bilinear", "area"], "resize_mode_prob2": [1, 2, 1]}
+    top = {**ways, "resize_range2": [0.5, 0.9], "resize_prob2": [0.6, 0.4, 0]}
+    text = changed(type="RealESRGANDataset", dataroot_lq=None, gt_size=64).replace(
+        "{", "{" + json.dumps(top)[1:-1] + ",", 1
+    )
+    (degrade,) = [step for step in draft(text).recipe().steps if step.name == "Degrade"]
+    (group,) = [step for step in degrade.steps if step.id == "resize2"]
+    found = [(step.args.plain()["method"], step.args.plain()["scale"], step.p) for step in group.steps]
+    assert found == [
+        ("area", [0.9, 1.0], 0.45), ("area", [0.9, 1.0], 0.15), ("area", [0.5, 1.0], 0.3), ("area", [0.5, 1.0], 0.1),
+    ]  # fmt: skip
+
+
+def test_usual_weights_of_a_mixture_of_augmentations() -> None:
+    text = changed().replace('"scale": 4', '"train": {"use_moa": true}, "scale": 1')
+    (group,) = draft(text).recipe().batch
+    assert {step.name: step.p for step in group.steps} == {"MixUp": 0.084, "CutMix": 0.084, "CutBlur": 0.348}
+    assert not any("of no sample: " in note and "train" in note for note in draft(text).notes)
+
+
+def test_tags_of_plain_values() -> None:
+    text = "{n: !!str 4, f: !!float 2e-4, m: !!map {q: !!seq [!!str yes, 'yes', yes]}, i: !!int 3}"
+    top: Any = of_text(text, "a.yml").top
+    assert plain(top) == {"n": "4", "f": 2e-4, "m": {"q": ["yes", "yes", True]}, "i": 3}
 
 
 def test_a_file_for_testing_is_refused() -> None:

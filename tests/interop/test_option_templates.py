@@ -184,3 +184,11 @@ def test_steps_stand_in_the_published_order() -> None:
     assert order(degrade.steps) == ["UnsharpMask", *first, "KernelBlur", "OneOf", "OneOf", last]
     groups = [step.id for step in degrade.steps if step.name == "OneOf"]
     assert groups == ["resize1", "noise1", "resize2", "noise2"]
+
+
+def test_of_two_tables_that_of_degradations_counts_as_in_neosr() -> None:
+    options = copy.deepcopy(TEMPLATES["neosr_otf"])
+    options["datasets"]["train"]["jpeg_range"] = [50, 60]
+    found = draft(options)
+    assert "quality_range: [40, 95], id: jpeg1" in found.to_yaml()
+    assert "jpeg_range" in [left.name for left in found.left_out()]

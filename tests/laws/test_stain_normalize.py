@@ -240,7 +240,7 @@ def test_known_stains_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_glass_stays(method: str, dtype: str) -> None:
     image = slide(_RUIFROK, 2, 4)[0]
     image[:, 128:] = np.random.default_rng(5).integers(205, 246, (256, 128, 3))
-    image = image if dtype == "uint8" else np.float32(image) / np.float32(255)
+    image = image if dtype == "uint8" else image.astype(np.float32) / 255
     stains = estimates_of([image], [method])  # type: ignore[list-item]
     result = normalized(image, stains, method=method)
     assert result.dtype == image.dtype and result.shape == image.shape
@@ -317,7 +317,10 @@ def test_references_are_names_numbers_and_files(tmp_path: Path) -> None:
     ("{reference: {stains: [[1, 0, 0]], most: [1, 1]}}", ("`stains`, 2×3 numbers",)),
     ("{reference: {mean: [1, 2, 3], std: [1, 2, 3]}}", ("`most`",)),
     ("{source: {stains: [[1, 0, 0], [0, 1, 0]]}}", ("source", "`most`")),
-    ("{method: reinhard, reference: macenko}", ("crc",)),
+    ("{method: reinhard, reference: macenko}", ("StainNormalize.reference:", "crc")),
+    ("{source: {stains: [[1, 0, 0], [0, 1, 0]], most: [.inf, 1]}}", ("StainNormalize.source:", "above 0")),
+    ("{method: reinhard, reference: {mean: [1, 2, 3], std: [1, 0, 3]}}", ("`std`, 3 numbers above 0",)),
+    ("{target: macenko}", ("E207", "did you mean the argument 'reference'?")),
     ("{method: macenco}", ("macenko",)),
     ("{source: slide}", ("source",)),
     ("{light: 0}", ("light",)),

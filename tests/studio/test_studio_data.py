@@ -102,6 +102,16 @@ def test_what_is_shown_is_what_a_dataset_returns(
     assert differing(page, data, text, **how) == []
 
 
+def test_tiles_come_with_the_stains_of_their_bag(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    data = str(ar.draw_slides(tmp_path / "slides", bags=2, shrink=4))
+    page = open_page(None, data)
+    for stained in (BAG, BAG.replace("{sigma", "{basis: macenko, sigma")):  # what was listed first has no stains
+        assert differing(page, data, stained) == []
+    recipes = [ar.load(text) for text in (BAG, BAG.replace("{max_tiles: 5}", "{tissue: 0.25, min_tissue: 0.7}"))]
+    tiles = [page.studio.data.listed(recipe, recipe.compile()).table.units for recipe in recipes]
+    assert tiles[0] > tiles[1] > 0
+
+
 def test_every_view_of_a_store(packed: Any) -> None:
     page, store = packed("image", FAST)
     source = page.post("/api/source", text=FAST)

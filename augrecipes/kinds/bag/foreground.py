@@ -6,6 +6,7 @@ all tissue, or all glass. It stays within the bounds that slides have.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,7 +25,7 @@ from augrecipes.machine import cores, in_threads
 from augrecipes.progress import Progress, parts
 from augrecipes.sources.slides.listing import Windows, stamp_of_files
 from augrecipes.sources.slides.pyramid import Pixels
-from augrecipes.sources.slides.tissue import Tissue, clamped_otsu, identity_of, saturation_of, tissue_by, white_mask
+from augrecipes.sources.slides.tissue import Tissue, tissue_by, tissue_by_saturation, white_mask
 
 _RULES = 1  # of how tiles are measured: what was measured otherwise is not used
 _SIDE = 32  # px of a thumbnail
@@ -43,13 +44,14 @@ def choose_tiles(table: BagTable, windows: Windows, decode: Mapping[str, Any]) -
         ValueError: `tissue` names a file.
     """
     tissue, least, most = windows.tissue, windows.min_tissue or 0.0, windows.max_white or 0.0
+    table = replace(table, foreground=rule_of(windows))
     if tissue is None and most == 1:
         return table
     if windows.tissue_is_path:
         raise ValueError(
             f"tissue={tissue!r}: of tile files it is otsu, a number, None, a function or a registered name"
         )
-    words = f"tissue={getattr(tissue, '__name__', tissue)}, min_tissue={least:g}, max_white={most:g}"
+    words = ", ".join(f"{name}={value}" for name, value in table.foreground.items())
     chosen, offsets, notes = [np.zeros(0, np.int64)], [0], []
     with parts() as advance:
         for bag, units in enumerate(map(table.units_of, range(len(table)))):
@@ -67,22 +69,27 @@ def choose_tiles(table: BagTable, windows: Windows, decode: Mapping[str, Any]) -
     return replace(table, files=files, offsets=np.array(offsets, np.int64), coords=coords, notes=tuple(notes))
 
 
+def rule_of(windows: Windows) -> dict[str, Any]:
+    """The words of a recipe for what windows, resolved, are chosen by."""
+    tissue: Any = "none" if windows.tissue is None else getattr(windows.tissue, "__name__", windows.tissue)
+    tissue = tissue if isinstance(tissue, int | float) else os.fsdecode(tissue)
+    return {"tissue": tissue, "min_tissue": windows.min_tissue, "max_white": windows.max_white}
+
+
 def _shares(paths: Sequence[str], tissue: Tissue, decode: Mapping[str, Any], advance: Progress) -> NDArray[np.float64]:
     """The shares of each tile of a bag that are tissue, and white, float64 (2, n); NaN of those that cannot be read."""
-    identity = identity_of(tissue)
 
     def measure() -> cache.Arrays:
         tiles = [*in_threads(lambda path: _thumbnail(path, decode), paths, cores(), advance)]
         shares = np.full((2, len(tiles)), np.nan)
         if some := [k for k, tile in enumerate(tiles) if tile is not None]:
             small = np.array([tiles[k] for k in some])
-            shares[:, some] = np.array([_masks(small, tissue, [paths[k] for k in some]), white_mask(small)]).mean(
-                axis=(2, 3)
-            )
+            masks = _masks(small, tissue, [paths[k] for k in some]), white_mask(small)
+            shares[:, some] = np.mean(masks, axis=(2, 3))
         return {"shares": shares}
 
-    text = repr((_RULES, identity, dict(decode), paths)).encode(errors="surrogateescape")
-    stamp = identity and stamp_of_files(paths)
+    text = repr((_RULES, tissue, dict(decode), paths)).encode(errors="surrogateescape")
+    stamp = None if callable(tissue) else stamp_of_files(paths)  # a function may hang on more than its text
     return cache.memo(cache.SLIDES, blake2b(text, digest_size=16).hexdigest(), stamp, measure)["shares"]
 
 
@@ -92,8 +99,7 @@ def _masks(tiles: Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArray[np.bo
         return np.ones(tiles.shape[:3], bool)
     if callable(tissue):
         return np.array([tissue_by(tissue, tile, path) for tile, path in zip(tiles, paths, strict=True)])
-    saturation = np.array([saturation_of(tile) for tile in tiles])
-    return saturation > (clamped_otsu(saturation.reshape(-1, _SIDE)) if tissue == "otsu" else float(tissue) * 255)
+    return tissue_by_saturation(tiles, None if tissue == "otsu" else float(tissue))
 
 
 def _thumbnail(path: str, decode: Mapping[str, Any]) -> Pixels | None:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, listed
+from augrecipes.kinds.bag.foreground import rule_of
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
 from augrecipes.recipe.model import Bag
 from augrecipes.sources.columns import GivenTable, digest_of
@@ -180,7 +181,8 @@ class SlideFiles:
         names = [Path(path).stem for path in paths]
         if twice := [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
-        results = list_slides(paths, self.windows.resolved(rule, slides=True))
+        windows = self.windows.resolved(rule, slides=True)
+        results = list_slides(paths, windows)
         errors = [each for each in results if isinstance(each, DataError)]
         if errors and (check or len(errors) == len(paths)):
             what = f"{len(errors)} of {len(paths)} slides cannot be listed"
@@ -209,6 +211,7 @@ class SlideFiles:
             stamps=tuple(slide.stamp for slide in slides),
             tile=self.windows.tile,
             downsamples=np.array([slide.downsample for slide in slides], np.float64),
+            foreground=rule_of(windows),
             notes=tuple(slide.note for slide in slides),
             **labels,
         )

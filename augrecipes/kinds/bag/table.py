@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -51,6 +51,7 @@ class BagTable(Columns):
         offsets: int64 (n + 1,); tiles `offsets[i]:offsets[i + 1]` are those of bag i.
         coords: int64 (m, 2), the (x, y) of every tile, or None where the file names tell.
         folders: whether `bags` are folders.
+        foreground: by what its tiles were chosen, in the words of a recipe's `bag:`.
         notes: what decided how many tiles each bag has; empty where there is nothing to be said.
     """
 
@@ -58,6 +59,7 @@ class BagTable(Columns):
     offsets: npt.NDArray[np.int64]
     coords: npt.NDArray[np.int64] | None = None
     folders: bool = True
+    foreground: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     on_slides: ClassVar[bool] = False

@@ -31,7 +31,6 @@ from augrecipes.sources.slides.tissue import (
     Mask,
     Places,
     Tissue,
-    identity_of,
     mask_of_regions,
     slide_mask,
     tissue_by,
@@ -213,9 +212,9 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
     state = slide_state(path, mask, folders)
     OPENED.forget((path, stamp))
-    identity = identity_of(windows.tissue)
-    text = f"{_RULES} {replace(windows, tissue=identity)!r}"
-    arguments, state = blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest(), identity and state
+    text = f"{_RULES} {windows!r}"
+    arguments = blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    state = None if callable(windows.tissue) else state  # what a function says may hang on more than its text
     key = arguments if state is None else f"{cache.identity(path)}-{arguments}"
     known = cache.memo(cache.SLIDES, key, state, lambda: _choose_windows(path, stamp, windows, mask))
     width, height = known["size"].tolist()

@@ -6,10 +6,8 @@ file may say it, or regions that somebody drew: GeoJSON as QuPath exports it, or
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -33,31 +31,26 @@ _LEAST, _MOST = 12, 40
 _OFF = 1.5  # px that a mask's sides may differ from the slide's proportions
 
 
-def tissue_by_saturation(thumbnail: Pixels, threshold: float | None = None) -> Mask:
-    """Where a thumbnail, uint8 H×W×3 RGB, has colour.
+def tissue_by_saturation(thumbnails: Pixels, threshold: float | None = None) -> Mask:
+    """Where a thumbnail, uint8 H×W×3 RGB, or each of several, has colour; single pixels do not count.
 
     Args:
-        thumbnail: of a slide.
-        threshold: the least saturation, above 0 and below 1; None: Otsu's.
+        thumbnails: of a slide, or of the tiles of a bag.
+        threshold: the least saturation, above 0 and below 1; None: Otsu's, one for all.
 
     >>> glass = np.full((20, 20, 3), 240, np.uint8)
     >>> glass[:5] = (180, 90, 160)
     >>> tissue_by_saturation(glass).mean(axis=1).tolist()[:7]
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     """
-    saturation = saturation_of(thumbnail)
-    return np.asarray(saturation > (clamped_otsu(saturation) if threshold is None else threshold * 255))
-
-
-def saturation_of(thumbnail: Pixels) -> Pixels:
-    """The saturation of a thumbnail, uint8 H×W, without single pixels."""
-    return np.asarray(cv2.medianBlur(cv2.cvtColor(thumbnail, cv2.COLOR_RGB2HSV)[:, :, 1].copy(), 3), np.uint8)
-
-
-def clamped_otsu(saturation: Pixels) -> float:
-    """Otsu's threshold of saturations, within its bounds."""
-    otsu, _ = cv2.threshold(saturation, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
-    return float(min(max(otsu, _LEAST), _MOST))
+    *_, height, width, _ = thumbnails.shape
+    pictures = thumbnails.reshape(-1, height, width, 3)
+    channels = [cv2.cvtColor(picture, cv2.COLOR_RGB2HSV)[:, :, 1].copy() for picture in pictures]
+    saturation = np.array([cv2.medianBlur(channel, 3) for channel in channels]).reshape(thumbnails.shape[:-1])
+    if threshold is not None:
+        return np.asarray(saturation > threshold * 255)
+    otsu, _ = cv2.threshold(saturation.reshape(-1, width), 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
+    return np.asarray(saturation > min(max(otsu, _LEAST), _MOST))
 
 
 def tissue_by(function: Callable[[Pixels], Mask], thumbnail: Pixels, path: str) -> Mask:
@@ -71,18 +64,6 @@ def tissue_by(function: Callable[[Pixels], Mask], thumbnail: Pixels, path: str) 
         what = f"bool of shape {thumbnail.shape[:2]}, as its thumbnail, got {mask.dtype} of shape {mask.shape}"
         raise DataError(f"the function of tissue= must return {what}", path)
     return mask
-
-
-def identity_of(tissue: Tissue) -> str | None:
-    """What tells one `tissue=` from others in any process; None of functions of which that is not known."""
-    if not callable(tissue):
-        return repr(tissue)
-    function: Any = tissue
-    with suppress(AttributeError, OSError, TypeError):
-        if not inspect.getclosurevars(function).nonlocals and "<lambda>" not in function.__qualname__:
-            source, defaults = inspect.getsource(function), (function.__defaults__, function.__kwdefaults__)
-            return repr((function.__module__, function.__qualname__, source, defaults))
-    return None
 
 
 def white_mask(thumbnail: Pixels) -> Mask:
