@@ -206,9 +206,8 @@ class PoissonNoise(A.ImageOnlyTransform):  # type: ignore[misc]
         top, image = 255.0 if img.dtype == np.uint8 else 1.0, img.reshape(*img.shape[:2], -1)
         counted = image
         if not self.per_channel:
-            counted = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.shape[2] == 3 else image.mean(axis=2))[
-                ..., None
-            ]
+            grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.shape[2] == 3 else image.mean(axis=2)
+            counted = grey[..., None]
         levels = np.rint(np.clip(counted * (255 / top), 0, 255)).astype(np.uint8)
         photons = 2.0 ** np.ceil(np.log2(np.count_nonzero(np.bincount(levels.ravel()))))
         counts = np.random.default_rng(random_seed).poisson(levels * (photons / 255))

@@ -144,10 +144,10 @@ def checked(
     advance: Progress | None = None,
     **decode: Any,
 ) -> PairScenes:
-    """The scenes of `found` with which nothing is wrong, and what is cut off their images.
+    """The scenes with which nothing is wrong, and what is cut off their images.
 
     Args:
-        found: scenes, and defects, to which others are added.
+        pairs: scenes, and defects, to which others are added.
         recipe: says what the sizes must be.
         mode: its section.
         how: `headers` looks at sizes and channels, `names` whether all files exist.
@@ -198,15 +198,14 @@ def checked(
         for name, cut in cuts.items()
         if cut
     )
-    profiles = {} if recipe.inputs.icc else defects.profile_notes(headers)
-    others = (
-        [f"{counted(len(profiles), 'image')}, {min(profiles)} first: {profiles[min(profiles)]}"] if profiles else []
-    )
+    notes = [*pairs.notes, *map(str, cropped)]
+    if profiles := {} if recipe.inputs.icc else defects.profile_notes(headers):
+        notes.append(f"{counted(len(profiles), 'image')}, {min(profiles)} first: {profiles[min(profiles)]}")
     return replace(
         pairs,
         scenes=[pairs.scenes[i] for i in fine],
         defects=[*pairs.defects, *wrong.values()],
-        notes=[*pairs.notes, *map(str, cropped), *others],
+        notes=notes,
         cropped=cropped,
         columns=columns_at(fine, pairs.columns),
     )

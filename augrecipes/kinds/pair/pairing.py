@@ -129,18 +129,20 @@ def pair(
         raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
     lists = {name: _texts(roots[name]) for name in order}
     pairs = _paired(lists, scales, order, names, optional, cache=cache)
-    apart = {(name, k): path for name, paths in lists.items() for k, path in enumerate(paths, 1)}
-    called = {key: "_".join(map(str, key)) if key[1] > 1 else key[0] for key in apart}
-    if not lists or len(lists[order[0]]) > 1 or len({*called.values()} - {*order}) < len(apart) - len(order):
+    several = [name for name in order if len(lists[name]) > 1]
+    every = [
+        (name, f"{name}_{k}" if k > 1 else name, path)
+        for name, paths in lists.items()
+        for k, path in enumerate(paths, 1)
+    ]
+    folders = {version: path for _, version, path in every}
+    if not several or order[0] in several or len(folders) < len(every):  # a version's name is taken
         return pairs
-    of_each = names and {called[name, k]: names[name] for name, k in apart if name in names}
-    folders = {called[key]: path for key, path in apart.items()}
-    versions = (
-        pairs if len(apart) == len(order) else pair(folders, scales, names=of_each, cache=cache, optional=optional)
-    )
+    templates = names and {version: names[name] for name, version, _ in every if name in names}
+    versions = pair(folders, scales, names=templates, cache=cache, optional=optional)
     if (len(versions.scenes), -len(versions.defects)) <= (len(pairs.scenes), -len(pairs.defects)):
         return pairs
-    for name in (name for name, paths in lists.items() if len(paths) > 1):
+    for name in several:
         what = f"{len(lists[name])} versions of {name}, of which training draws one: {', '.join(lists[name])}"
         versions.notes.append(what)
     return versions

@@ -40,10 +40,10 @@ def versions(names: Collection[str], scales: Collection[str]) -> dict[str, list[
     >>> versions(["hr", "lr_3", "lr", "lr_2", "mask"], ["lr", "hr"])
     {'hr': ['hr'], 'lr': ['lr', 'lr_2', 'lr_3']}
     """
-    several: dict[str, list[str]] = {target: [] for name in names if (target := target_of(name, scales))}
+    several = dict[str, list[str]]()
     for name in sorted(names, key=lambda name: (len(name), name)):
         if (target := target_of(name, scales)) is not None:
-            several[target].append(name)
+            several.setdefault(target, []).append(name)
     return several
 
 
