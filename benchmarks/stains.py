@@ -1,7 +1,7 @@
 """When normalising or jittering stains helps: the tables and the picture of docs/STAINS.md.
 
 Drawn tissue of four laboratories that differ in their stains and their light alone, and a classifier that sees nothing
-but colours: python benchmarks/stains.py [--tissue FOLDER of real tiles] [--write]
+but colours: python benchmarks/stains.py --write, without which the picture stays; [--tissue FOLDER of real tiles]
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ Made from what is known of each class (its record in `augrecipes/ops/families/`)
 `tests/ops_page.py`; a test holds it to them.
 
 - **native**: random parameters and pixels are C, without Python between steps.
-- **host-drawn**: albumentations draws the parameters, because boxes decide them; the pixels are C.
+- **host-drawn**: albumentations draws the parameters, because boxes or the stains of a bag decide them; the
+  pixels are C.
 - **opaque**: albumentations runs it. Where it acts the sample leaves the native side, and comes back behind it; where
   it does not act it costs nothing.
 

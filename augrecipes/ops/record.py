@@ -130,7 +130,7 @@ class OpRecord:
         fast: of a class without a native op, what does its work faster, bit for bit: module and name in
             compiler/kernels.
         native: what makes it a part of plans that run without Python, from a transform to its numbers.
-        host_drawn: the kernels do what it does, and Python draws it, by boxes.
+        host_drawn: the kernels do what it does, and Python draws it, by boxes or the stains of a bag.
         native_with: the values of arguments with which alone it is one: `UpTo` a bound, or the value itself.
         native_note: what else arguments must be for that, in words for people.
         native_joined: the same where `fast` joins its colours with others: its pass alone is no part of plans.

@@ -65,6 +65,7 @@ OPAQUE_WITH: dict[str, tuple[dict[str, Any], ...]] = {
     **dict.fromkeys(("SafeRotate", "ShiftScaleRotate"), _WARPS),
     "Sharpen": ({"method": "gaussian"}, {"lightness": [0, 267]}),
     "SmallestMaxSize": _SIZES,
+    "StainNormalize": ({"method": "reinhard"}, {"source": "tile"}),
     "ToGray": ({"method": "max"}, {"num_output_channels": 1}),
 }
 

@@ -256,6 +256,7 @@ OTHER: dict[str, Any] = {
     "mode": "eval", "seed": 7, "optimize": "fast", "on_error": "skip", "weights": [1.0] * 12, "samples_per_epoch": 30,
     "exif": "ignore", "channels": 1, "max_pixels": 2000, "depth": "8bit", "frames": "first", "layout": "flat",
     "cache": False, "save_applied_params": True, "max_tiles": 2, "min_tiles": 2, "pick": "stride", "threads": 1,
+    "tissue": None, "min_tissue": 0.9, "max_white": 0.1,
     "check": "names", "outside": True, "verify": "always", "cache_size": 1 << 20,
 }  # fmt: skip
 # Of arguments that go with a list of samples: the test writes the list, in which these values make other samples.

@@ -32,7 +32,7 @@ _FULL, _RANGE = 65535, (100.0, 300.0)
 _DEEP = {"uint16": Inputs(dtype="uint16"), "float32": Inputs(dtype="float32", range=_RANGE)}
 _LEVELS = 1.02  # of 65535, by which two ways of rounding may differ
 # These count, or compare, values that differ by a last bit.
-_JUMPS = {"ShotNoise", "UnsharpMask", "Solarize", "SolarizeAdd"}
+_JUMPS = {"PoissonNoise", "ShotNoise", "UnsharpMask", "Solarize", "SolarizeAdd"}
 _STILL = ("HorizontalFlip", "VerticalFlip", "Transpose", "RandomRotate90", "D4", "SquareSymmetry")
 
 

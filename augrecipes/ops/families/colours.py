@@ -230,6 +230,7 @@ RECORDS = (
         reads="reference",
         reference_names=("macenko", "crc"),
         native=_stain_matrix,
+        host_drawn=True,
         native_note="`method` macenko or vahadane; `source` numbers, or those of a bag",
     ),
     of_values("FromFloat", random=False, changes_dtype=True, grids="same"),
