@@ -24,6 +24,7 @@ from augrecipes.ops.stain_estimates import Method, StainEstimate, estimate_stain
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.columns import GivenTable
+from augrecipes.store import index
 
 _RULES = 1  # of the sample and of `estimate_stains`: what was estimated otherwise is not used
 _TILES = 24
@@ -64,6 +65,12 @@ class BagStains:
         """What a store keeps, or the cache, or is estimated now; none where there are no stains."""
         source, table, store = self.source, self.source.table, getattr(self.source, "store", None)
         if store is not None and method in (kept := store.about.get("stains", {})):
+            size = len(table), {6 if method == "reinhard" else 8}
+            if (
+                len(kept[method]),
+                {len(numbers) for numbers in kept[method] if numbers is not None} or size[1],
+            ) != size:
+                raise index.damaged_field(str(store.path / index.NAME), f"about.stains.{method}", "other numbers")
             return kept[method][row]
         units = sorted(table.units_of(row), key=lambda unit: os.path.split(table.images.encoded(unit))[::-1])
         count = min(_TILES, len(units))

@@ -15,7 +15,7 @@ from support import damage as forging
 from support.folders import listed_images
 from support.kinds import KINDS, packed, recipe_of
 
-from augrecipes import AugrecipesError, Packed, StoreError, pack
+from augrecipes import AugrecipesError, Packed, StoreError, TileBags, draw_slides, pack
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import stored
 from augrecipes.store import columns, index, open_store, reader
@@ -28,7 +28,15 @@ steps:
   - SmallestMaxSize: {max_size: 30}
   - RandomCrop: {height: 20, width: 18}
 """
-NAMES = (*(kind.name for kind in KINDS), "points")
+STAINS = """
+version: 1
+recipe: stains
+kind: bag
+steps:
+  - Crop: {x_max: 64, y_max: 64}
+  - StainNormalize
+"""
+NAMES = (*(kind.name for kind in KINDS), "points", "stains")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +48,10 @@ def stores(tmp_path_factory: pytest.TempPathFactory, roots: dict[str, Path]) -> 
     (root / "4.png").write_bytes(b"no picture")
     pack(parse_text(POINTS), str(rows), root / "store", workers=0)
     made["points"] = root / "store", POINTS
+    root = tmp_path_factory.mktemp("stains")
+    slides = draw_slides(root / "slides", bags=2)
+    pack(parse_text(STAINS), TileBags(slides, parse_text(STAINS), max_tiles=2), root / "store", workers=0)
+    made["stains"] = root / "store", STAINS
     return made
 
 
