@@ -65,11 +65,8 @@ class BagStains:
         """What a store keeps, or the cache, or is estimated now; none where there are no stains."""
         source, table, store = self.source, self.source.table, getattr(self.source, "store", None)
         if store is not None and method in (kept := store.about.get("stains", {})):
-            size = len(table), {6 if method == "reinhard" else 8}
-            if (
-                len(kept[method]),
-                {len(numbers) for numbers in kept[method] if numbers is not None} or size[1],
-            ) != size:
+            counts = {len(numbers) for numbers in kept[method] if numbers is not None}
+            if len(kept[method]) != len(table) or counts - {6 if method == "reinhard" else 8}:
                 raise index.damaged_field(str(store.path / index.NAME), f"about.stains.{method}", "other numbers")
             return kept[method][row]
         units = sorted(table.units_of(row), key=lambda unit: os.path.split(table.images.encoded(unit))[::-1])
