@@ -44,7 +44,7 @@ def mean(arrays: Arrays) -> np.ndarray:
     """
     total = arrays[0] if arrays[0].dtype.kind in "iu" else arrays[0].astype(np.float64)
     for count, array in enumerate(arrays[1:], 2):
-        total = between(total, array.astype(total.dtype), 1 / count)
+        total = between(total, array.astype(total.dtype, order="C"), 1 / count)
     return total.astype(arrays[0].dtype)
 
 
