@@ -12,7 +12,7 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.native import kernels
+from augrecipes.native.kernels import library, using
 from augrecipes.ops import stain_normalize
 from augrecipes.ops.stain_estimates import BACKGROUND, StainEstimate, estimate_stains, estimates_of, has_tissue
 from augrecipes.ops.stain_normalize import StainNormalize
@@ -188,7 +188,7 @@ def test_exact_equals_none_bit_for_bit(method: str, source: Any) -> None:
             for k in range(3)
             for optimize in ("none", "exact", "fast")
         ]
-        with kernels.using(None):
+        with using(None):
             results += [compiled(step, "none").at(k)(image=image, **more)["image"] for k in range(3)]
         for k in range(3):
             assert all(np.array_equal(results[3 * k], other) for other in (*results[3 * k : 3 * k + 3], results[9 + k]))
@@ -217,7 +217,7 @@ def test_a_bag_is_normalised_by_one_estimate(method: str) -> None:
 
 
 def test_known_stains_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    if kernels.library() is None:
+    if library() is None:
         pytest.skip("no kernels")
     tiles = [slide(_RUIFROK, 2, seed, 64)[0] for seed in range(4)]
     stains = estimates_of(tiles, ["macenko"])

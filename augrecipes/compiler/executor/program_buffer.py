@@ -210,9 +210,9 @@ class ProgramBuffer:
             return
         self._stains = stains
         for place, (step, numbers) in self.stained.items():
-            known = stains is not None and step.source_method in stains
-            arguments = step.native_arguments(stains[step.source_method]) if stains and known else ()
-            does = numbers if known else EXIT
+            does, arguments = EXIT, ()
+            if stains is not None and step.source_method in stains:
+                does, arguments = numbers, step.native_arguments(stains[step.source_method])
             at = _HEAD.size + place * _STEP.size
             struct.pack_into("=2q", self._plan, at + _DRAW, does.draw, does.effect)
             struct.pack_into(f"={len(arguments)}d", self._plan, at + _DOES, *arguments)
