@@ -1,0 +1,196 @@
+"""The record of a trial: what the terminal, `--json` and the page show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from augrecipes.report import Displayed, to_plain
+
+Task = Literal["classify", "segment", "sr", "bag"]
+NO_DIFFERENCE = "no difference seen"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedEstimate:
+    """A mean over seeds, and its 95 % interval (BCa bootstrap).
+
+    Attributes:
+        mean: over the seeds.
+        low: of the interval; the mean where there is one seed.
+        high: of the interval.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Where the training of a recipe stood, as means over seeds.
+
+    Attributes:
+        epoch: epochs of training behind it, with fractions.
+        loss: of the training steps since the point before.
+        score: on the validation samples.
+    """
+
+    epoch: float
+    loss: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorstSample:
+    """A validation sample on which the networks of a recipe do worst.
+
+    Attributes:
+        index: in the validation dataset.
+        path: of its file, or empty.
+        score: of the sample, mean over seeds: 0 or 1 a seed where classes are told, IoU, or PSNR in dB.
+        loss: of the sample, mean over seeds; breaks ties.
+        truth: its class, or empty.
+        predicted: the class that most seeds predict, or empty.
+    """
+
+    index: int
+    path: str
+    score: float
+    loss: float
+    truth: str = ""
+    predicted: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeResult:
+    """What a network learned under a recipe.
+
+    Attributes:
+        name: of the recipe, told apart from others of the same name; in an ablation `without Rotate#1`.
+        digest: of what the recipe does.
+        text: as YAML.
+        score: on the validation samples, through the recipe's own eval section.
+        scores: the same, by seed.
+        affinity: score of the networks that learned without augmentation on augmented validation samples, over that
+            on plain ones (Gontijo-Lopes et al., 2020); None where it was not measured.
+        diversity: loss of the last epoch with augmentation over that without (the same paper).
+        curve: at some points of the training, the last at its end.
+        samples_per_second: of training, the wait for samples included.
+        waiting: share of the training time that waits for samples, 0..1.
+        classes: score by class, mean over seeds; empty where there are none.
+        worst: validation samples, the worst first.
+    """
+
+    name: str
+    digest: str
+    text: str
+    score: SeedEstimate
+    scores: tuple[float, ...]
+    affinity: SeedEstimate | None
+    diversity: SeedEstimate | None
+    curve: tuple[CurvePoint, ...]
+    samples_per_second: float
+    waiting: float
+    classes: dict[str, float]
+    worst: tuple[WorstSample, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreVerdict:
+    """Two recipes compared over the seeds that both ran.
+
+    Attributes:
+        a: name of a recipe.
+        b: name of another.
+        verdict: which is better, `a` or `b`; or `no difference seen`; None: too few seeds to decide.
+        difference: mean over seeds of the score of `a` less that of `b`.
+        low: of its 95 % interval (BCa bootstrap).
+        high: of the interval.
+        p: of the sign-flip test, adjusted for the number of pairs (Holm).
+        smallest: the smallest difference that these seeds would have shown in 80 % of trials.
+        seeds: pairs that were compared.
+        needed: seeds that it takes to decide so many pairs at all.
+    """
+
+    a: str
+    b: str
+    verdict: Literal["a", "b", "no difference seen"] | None
+    difference: float
+    low: float
+    high: float
+    p: float
+    smallest: float
+    seeds: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialPlan:
+    """What fits into the minutes, as a rehearsal measured it before the trial.
+
+    Attributes:
+        minutes: the budget.
+        seeds: that fit, at most those asked for.
+        asked: seeds asked for.
+        epochs: of each training, with fractions.
+        steps: of each training.
+        batch_size: samples in a batch.
+        train: training samples.
+        valid: validation samples.
+        seconds: of one seed of all recipes, as expected.
+        detectable: the smallest difference of two recipes' scores that could be told apart, roughly.
+        device: `cpu`, or `cuda:0` and the GPU's name.
+        threads: of torch.
+    """
+
+    minutes: float
+    seeds: int
+    asked: int
+    epochs: float
+    steps: int
+    batch_size: int
+    train: int
+    valid: int
+    seconds: float
+    detectable: float
+    device: str
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial(Displayed):
+    """Recipes compared by what a network learns under each.
+
+    Attributes:
+        task: `classify`, `segment`, `sr` or `bag`.
+        metric: of the scores: `accuracy`, `mean IoU`, `PSNR`.
+        unit: `dB`, or empty for shares of 0..1.
+        data: that was learned from, in words.
+        valid: that was scored, in words.
+        network: its name and number of parameters, in words.
+        machine: what it ran on, in words.
+        plan: the budget.
+        recipes: in their order; of an ablation the whole recipe first, then its steps, the most useful first.
+        verdicts: every two recipes; of an ablation the whole recipe against each other one.
+        notes: what a reader should know: seeds that did not fit, eval sections that differ.
+        seconds: that the trial took, those of earlier runs included.
+    """
+
+    task: Task
+    metric: str
+    unit: str
+    data: str
+    valid: str
+    network: str
+    machine: str
+    plan: TrialPlan
+    recipes: tuple[RecipeResult, ...]
+    verdicts: tuple[ScoreVerdict, ...]
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers; what is not finite is null."""
+        report: dict[str, Any] = to_plain(self)
+        return report
