@@ -8,12 +8,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
+from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded
 from augrecipes.native.libjpeg import Coded
 
 _FARTHEST = (1 << 30) - 1  # bytes from the first row to the end of the last
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
-AnyImage = np.ndarray | Decodable
+AnyImage = np.ndarray | Decodable | EncodedWindow
 # An array, and the row and the column of the image that it begins at.
 Pixels = tuple[np.ndarray, int, int]
 
