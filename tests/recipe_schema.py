@@ -84,10 +84,10 @@ def class_schema(cls: type) -> Schema:
         if name in texts:
             schema["description"] = texts[name]
         properties[name] = schema
+    required = [name for name in properties if parameters[name].default is inspect.Parameter.empty]
     if (period := op_record(cls.__name__).draw_period) > 1:
         about_draws = f"alternate: each of {period} outcomes once in {period} epochs, from a drawn one on"
         properties["draws"] = {"enum": ["independent", "alternate"], "description": about_draws}
-    required = [name for name in properties if name in parameters and parameters[name].default is inspect.Parameter.empty]
     properties = {name: properties[name] for name in sorted(properties, key=lambda name: name != "p")}
     schema = {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
     for key, value in (("required", required), ("x-python", python)):

@@ -158,13 +158,7 @@ def chance(step: Step) -> float:
 
 
 def draw_period(step: Step) -> int:
-    """Epochs in which a step that alternates comes to each outcome of its draws once; 1: it draws anew in each.
-
-    >>> from augrecipes.ops.frozen import Arguments
-    >>> from augrecipes.ops.step import Step
-    >>> draw_period(Step("D4", Arguments({"draws": "alternate"}))), draw_period(Step("D4"))
-    (8, 1)
-    """
+    """Epochs in which a step that alternates comes to each outcome of its draws once; 1: it draws anew in each."""
     return op_record(step.name).draw_period if step.args.get("draws") == "alternate" else 1
 
 

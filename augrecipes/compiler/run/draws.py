@@ -68,10 +68,12 @@ class CounterRandom(random.Random):
 
     def first(self) -> float:
         """What `random` gives first in the sample that all are at now. Nothing moves."""
-        x = self._base ^ self._sample.hash  # `finalise`, written out: every gate asks for this
+        sample = self._sample
+        x = self._base ^ sample.hash  # `finalise`, written out: every gate asks for this
         x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-        return (((x ^ (x >> 31)) + self._sample.turn & MASK) >> 11) * _UNIT
+        x ^= x >> 31
+        return ((x + sample.turn & MASK if sample.turn else x) >> 11) * _UNIT
 
     def _arrive(self) -> None:
         """Move to the key of the sample that all are at now."""
