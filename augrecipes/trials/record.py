@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from augrecipes.report import Displayed, to_plain
 
 Task = Literal["classify", "segment", "sr", "bag"]
-NO_DIFFERENCE = "no difference seen"
+NO_DIFFERENCE: Final = "no difference seen"
 
 
 @dataclass(frozen=True, slots=True)
