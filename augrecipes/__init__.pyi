@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from augrecipes.data.samples import Samples as Samples
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.dataset import draw_scenes as draw_scenes
+    from augrecipes.demo.glyphs import draw_glyphs as draw_glyphs
     from augrecipes.demo.slides import draw_slides as draw_slides
     from augrecipes.demo.slides import draw_whole_slides as draw_whole_slides
     from augrecipes.diff import diff as diff
