@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.source import Source as Source
     from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.server import studio as studio
+    from augrecipes.trials.run import trial as trial
     from augrecipes.tta.image_views import TTA as TTA
     from augrecipes.tta.image_views import tta as tta
     from augrecipes.verify.run import verify as verify
