@@ -80,7 +80,7 @@ def test_verdicts_are_sentences_of_the_better_one() -> None:
 
 def test_steps_help_or_hurt() -> None:
     trial = ablation()
-    assert sentence(trial, difference=0.021, low=0.012, high=0.03).startswith("Step0#1 helps: accuracy +2.1 points (1.2")
+    assert sentence(trial, difference=0.021, low=0.012, high=0.03).startswith("Step0#1 helps: accuracy +2.1 points")
     hurts = sentence(trial, verdict="b", difference=-0.021, low=-0.03, high=-0.012)
     assert hurts.startswith("Step0#1 hurts: accuracy -2.1 points (-3.0 to -1.2)")
     assert sentence(trial, verdict=NO_DIFFERENCE).startswith("no difference seen with and without Step0#1: one of")
