@@ -25,8 +25,7 @@ from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.redaction import redact
 from augrecipes.remote import Place
-from augrecipes.sources import packed_targets
-from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of
+from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of, described_targets
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import declared
 from augrecipes.versions import made_with
@@ -247,7 +246,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "inputs": takes,
         **({"stains": _stains(baker.stains)} if baker.stains else {}),
         **({"foreground": [dict(chosen), bag.foreground()]} if chosen is not None else {}),
-        **({"further": packed_targets.described(further)} if further else {}),
+        **({"further": described_targets(further)} if further else {}),
         **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,
         "classes": None if table.classes is None else list(table.classes),
