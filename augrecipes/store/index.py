@@ -177,7 +177,7 @@ def check(content: Mapping[str, Any], what: str, path: str, before: str = "") ->
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value fits a JSON Schema, of the keywords in `_SCHEMA`; a number has a point, `$ref` names a `$defs`."""
+    """Whether a value fits a JSON Schema of the keywords in `_SCHEMA`; a number has a point, `$ref` names a `$defs`."""
     schema = _SCHEMA["$defs"][schema["$ref"]] if "$ref" in schema else schema
     kinds = schema.get("type", "string")
     if type(value) not in map(_TYPES.__getitem__, [kinds] if isinstance(kinds, str) else kinds):
