@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from augrecipes.report import Displayed, to_plain
 
 Task = Literal["classify", "segment", "sr", "bag"]
-NO_DIFFERENCE = "no difference seen"
+NO_DIFFERENCE: Final = "no difference seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,8 @@ class TrialPlan:
         batch_size: samples in a batch.
         train: training samples.
         valid: validation samples.
+        points: of the curve, at which they are scored.
+        rehearsal: seconds that it took.
         seconds: of one seed of all recipes, as expected.
         detectable: the smallest difference of two recipes' scores that could be told apart, roughly.
         device: `cpu`, or `cuda:0` and the GPU's name.
@@ -152,6 +154,8 @@ class TrialPlan:
     batch_size: int
     train: int
     valid: int
+    points: int
+    rehearsal: float
     seconds: float
     detectable: float
     device: str
