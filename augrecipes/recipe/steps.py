@@ -24,8 +24,7 @@ from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
-from augrecipes.recipe.step_files import step_files
-from augrecipes.recipe.step_keys import limited, step_channels
+from augrecipes.recipe.step_keys import limited, step_channels, step_files
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}

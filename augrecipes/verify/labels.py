@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.ops.dihedral import D4
-from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.registry import chance, record_of
+from augrecipes.ops.groups import NO_OP
+from augrecipes.ops.records import op_record
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output
 from augrecipes.preview.rows import annotated, short_path
@@ -28,6 +28,7 @@ from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.verify.safety import MOVES, ColourUse, LabelSafety, MirroredPair, ObjectLoss, share
 from augrecipes.verify.source_map import Tracer, regions_of
+from augrecipes.verify.variants import changed, moves_pixels
 
 _DRAWS, _MOST_DRAWS = 512, 32  # of all samples, and of one
 _WORST = 4  # draws that are shown, and pairs of classes
@@ -115,7 +116,7 @@ class _Study:
     def __init__(self, recipe: Recipe, reader: RecipeSource, seed: int) -> None:
         self.recipe, self.reader, self.seed, self.draws = recipe, reader, seed, 0
         self.value_steps: list[str] = []
-        others = replace(recipe, steps=tuple(_without_values(step, self.value_steps) for step in recipe.steps))
+        others = replace(recipe, steps=changed(recipe.steps, self._other))
         self.tracers = [] if recipe.facts.scales else [Tracer(recipe, seed), Tracer(others, seed)]
         self.left = defaultdict[tuple[str, str], list[float]](list)  # by what and class
         self.taken = defaultdict[tuple[str, str], float](float)  # by what and step: the sum of the shares that it takes
@@ -124,6 +125,13 @@ class _Study:
         names = {number: name for name, number in (table.class_to_idx or {}).items()}
         self.labels = [str(names.get(k, k)) for k in reader.labels.tolist()] if reader.labels is not None else []
         self.box_classes = table.box_classes or (table.boxes and table.boxes.classes) or ()
+
+    def _other(self, step: Step) -> Step | None:
+        """A step that moves or hides pixels; of those that change their values the name is noted."""
+        if step.is_group or moves_pixels(step) or op_record(step.name).hides:
+            return step
+        self.value_steps += [step.name] * (step.name not in (NO_OP, *self.value_steps))
+        return None
 
     def add(self, number: int, epochs: Sequence[int]) -> None:
         """Draw a sample in some epochs. DataError where it cannot be read, or a step fails."""
@@ -185,7 +193,7 @@ class _Study:
         if len({thing.label for thing in self.things}) > 1:
             probe = ClassProbe(self.things)
             mirrors = [pair for move in drawn for pair in probe.mirrored(move)]
-            colours = probe.colour_use(tuple(dict.fromkeys(self.value_steps)), self.seed)
+            colours = probe.colour_use(tuple(self.value_steps), self.seed)
         elif self.tracers:
             notes.append(_NO_CLASS)
         rows = [row for _, row in self.worst] + [row for pair, row in mirrors if pair.differs][:_WORST]
@@ -205,18 +213,6 @@ class _Study:
         steps = {step: taken[step] / sum(taken.values()) for step in sorted(taken, key=taken.__getitem__, reverse=True)}
         halves = share((left < 0.5).mean(), draws), share((left == 0).mean(), draws)
         return ObjectLoss(what, of, len(left), median, low, *halves, steps)
-
-
-def _without_values(step: Step, names: list[str]) -> Step:
-    """The step, and those inside it, with nothing in the place of those that change values alone; notes their names."""
-    if step.is_group:
-        return replace(step, steps=tuple(_without_values(one, names) for one in step.steps))
-    record = record_of(step)
-    if not record.is_known or record.moves or record.hides or step.name == "NoOp":
-        return step
-    names.append(step.name)
-    p = {name: value for name, value in step.schedule.plain().items() if name == "p"}
-    return replace(step, name="NoOp", args=Arguments(), p=chance(step), schedule=Arguments(p), channels=(), files=())
 
 
 def colours_of(pixels: NDArray[np.uint8]) -> Floats:
@@ -282,12 +278,12 @@ class ClassProbe:
             x, y = read[folds != fold], truth[folds != fold]
             weights.append(np.linalg.solve(x.T @ x + _RIDGE * np.eye(x.shape[1]), x.T @ y))
 
-        def told(colours: Any) -> Any:  # things × draws × bins
+        def score(colours: Any) -> Any:  # things × draws × bins
             scores = np.einsum("ndb,nbc->ndc", colours, np.array(weights)[folds])
             right, there = scores.argmax(axis=2) == self.labels[:, None], ~np.isnan(scores[..., 0])
             return share((right & there).sum() / max(there.sum(), 1), max(int(there.any(axis=1).sum()), 1))
 
         drawn, others = (np.array([getattr(thing, name) for thing in self.things]) for name in ("drawn", "others"))
         return ColourUse(
-            float(self.counts.max() / len(self.labels)), told(read[:, None]), told(others), told(drawn), steps
+            float(self.counts.max() / len(self.labels)), score(read[:, None]), score(others), score(drawn), steps
         )

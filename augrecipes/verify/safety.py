@@ -18,7 +18,7 @@ _SHOWN, _STEPS = 6, 3  # classes, or pairs of them under a move, and steps that 
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareEstimate:
     """A share of some things, with its 95 % interval (Wilson, 1927).
 
     Attributes:
@@ -37,7 +37,7 @@ class Share:
         return f"{_percent(self.value)} ({100 * self.low:.0f}–{_percent(self.high)})"
 
 
-def share(value: float, n: int) -> Share:
+def share(value: float, n: int) -> ShareEstimate:
     """A share that was seen in `n` things.
 
     >>> str(share(0.5, 100)), share(0.0, 3).high > 0.5
@@ -45,7 +45,7 @@ def share(value: float, n: int) -> Share:
     """
     middle, spread = value + _Z**2 / (2 * n), _Z * (value * (1 - value) / n + _Z**2 / (4 * n * n)) ** 0.5
     low, high = (float(end / (1 + _Z**2 / n)) for end in (middle - spread, middle + spread))
-    return Share(float(value), max(low, 0.0), min(high, 1.0), n)
+    return ShareEstimate(float(value), max(low, 0.0), min(high, 1.0), n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class ObjectLoss:
     objects: int
     median: float
     low: float
-    half: Share
-    all: Share
+    half: ShareEstimate
+    all: ShareEstimate
     steps: dict[str, float]
 
     def __str__(self) -> str:
@@ -94,15 +94,15 @@ class ColourUse:
     """
 
     chance: float
-    read: Share
-    others: Share
-    drawn: Share
+    read: ShareEstimate
+    others: ShareEstimate
+    drawn: ShareEstimate
     steps: tuple[str, ...]
 
     def __str__(self) -> str:
         after = f"after {', '.join(self.steps)} {self.drawn}, with the other steps alone {self.others}"
-        told = f"colours alone tell {self.read} of the classes (chance {_percent(self.chance)}, n {self.read.n:,})"
-        return f"{told}; {after if self.steps else 'no step changes them'}"
+        text = f"colours alone tell {self.read} of the classes (chance {_percent(self.chance)}, n {self.read.n:,})"
+        return f"{text}; {after if self.steps else 'no step changes them'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ class MirroredPair:
     move: str
     a: str
     b: str
-    moved: Share
-    still: Share
+    moved: ShareEstimate
+    still: ShareEstimate
 
     @property
     def differs(self) -> bool:
@@ -157,7 +157,7 @@ class LabelSafety(Displayed):
     total: int
     draws: int
     losses: tuple[ObjectLoss, ...] = ()
-    moves: dict[str, Share] = field(default_factory=dict)
+    moves: dict[str, ShareEstimate] = field(default_factory=dict)
     mirrors: tuple[MirroredPair, ...] = ()
     colours: ColourUse | None = None
     notes: tuple[str, ...] = ()

@@ -16,10 +16,10 @@ from augrecipes.compiler.run.labels import labels_of
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.ops.dihedral import Symmetry
 from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.registry import effective
-from augrecipes.recipe.model import UINT8_HWC, Inputs, Recipe, Step
+from augrecipes.recipe.model import UINT8_HWC, Inputs, Recipe
 from augrecipes.recipe.targets import Target
 from augrecipes.sources.sample import Sample
+from augrecipes.verify.variants import changed, fill_borders
 
 _X, _Y = "source_x", "source_y"
 _RAMP = Target("mask", interpolation="linear", fill=-1e6)  # what is outside, or hidden, is far away
@@ -86,7 +86,7 @@ class Tracer:
 
     def __init__(self, recipe: Recipe, seed: int) -> None:
         inputs = replace(recipe.inputs, targets=Arguments({**recipe.inputs.targets, _X: _RAMP, _Y: _RAMP}))
-        steps = tuple(map(fill_borders, recipe.steps))
+        steps = changed(recipe.steps, fill_borders)
         traced = replace(recipe, inputs=inputs, steps=steps, output=UINT8_HWC)
         self._pipeline = build(traced, "train", "none", seed, threads=1)
         self._stages: list[tuple[str, NDArray[Any], NDArray[Any]]] = []
@@ -107,16 +107,6 @@ class Tracer:
         if label != SINK and not all(map(np.array_equal, self._stages[-1][1:], (done[_X], done[_Y]))):
             self._stages.append((label, done[_X].copy(), done[_Y].copy()))
         return done
-
-
-def fill_borders(step: Step) -> Step:
-    """The step, and those inside it, with borders that show in a mask: what lies outside of the image is filled."""
-    if step.is_group:
-        return replace(step, steps=tuple(map(fill_borders, step.steps)))
-    known = effective(step)
-    shown = {"border_mode": "constant", "fill_mask": 0, "mask_interpolation": "nearest"}
-    changed = {name: value for name, value in shown.items() if name in known}
-    return replace(step, args=Arguments({**step.args.plain(), **changed})) if "border_mode" in known else step
 
 
 class Region(NamedTuple):
