@@ -98,18 +98,20 @@ def idle(step: Step) -> Step:
     return Step(NO_OP, p=chance(step), target=step.target, share=step.share, site=step.site)
 
 
-def without_step(recipe: Recipe, mode: Mode, out: Step) -> Recipe:
+def without_step(recipe: Recipe, mode: Mode, out: Step, instead: Sequence[Step] = ()) -> Recipe:
     """The recipe without one step of a section; of training, those of views and of batches count.
 
-    The others keep the labels that key their draws. In a group that chooses, a step that does nothing stands for it.
+    The others keep the labels that key their draws. In a group that chooses, a step that does nothing stands for it;
+    elsewhere what stands `instead`.
     """
 
     def rest(steps: tuple[Step, ...], *, choose: bool = False) -> tuple[Step, ...]:
-        return tuple(
-            idle(step) if step is out else replace(step, steps=rest(step.steps, choose=step.name not in _RUN_ALL))
-            for step in steps
-            if choose or step is not out
-        )
+        result: list[Step] = []
+        for step in steps:
+            children = rest(step.steps, choose=step.name not in _RUN_ALL)
+            stay = () if step is out else (replace(step, steps=children),)
+            result += stay or ([idle(step)] if choose else instead)
+        return tuple(result)
 
     if mode == "eval":
         return replace(recipe, eval=recipe.eval and rest(recipe.eval))
