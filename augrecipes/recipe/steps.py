@@ -118,7 +118,7 @@ def check_children(context: Context, step: Step, body: MappingNode, place: Place
     draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
     if draws and not any(any(map(chance, in_epoch(step, epoch).steps)) for epoch in (0, *ends(step.steps))):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
-    for epoch in step_keys.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
+    for epoch in step_keys.epochs_of({str(k): each.schedule for k, each in enumerate((step, *step.steps))}):
         if len(context.problems) == before:
             check_group(context, in_epoch(step, epoch), body, place)
 
