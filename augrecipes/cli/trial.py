@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.cli.arguments import data_of, loaded, selected, split_words
 from augrecipes.cli.parsing import refusal
-from augrecipes.cli.terminal import STDOUT, answer, parts, say, say_line, show
+from augrecipes.cli.terminal import STDOUT, answer, parts, report_once, say, say_line, show
 
 
 def trial(args: Namespace) -> None:
@@ -37,6 +37,8 @@ def trial(args: Namespace) -> None:
         what = "leaves the steps of one recipe out" if args.ablate else "compares two recipes or more"
         raise refusal(f"a trial {what}, and these are {len(names)}" + " or --ablate" * (not args.ablate), "RECIPE")
     from augrecipes.bench.report import usable_folder
+    from augrecipes.bench.sides import Setting
+    from augrecipes.trials.page import write_page
     from augrecipes.trials.run import TrialRun
     from augrecipes.trials.tables import plan_lines, report_of
 
@@ -48,13 +50,18 @@ def trial(args: Namespace) -> None:
             say_line(line, err=args.json == STDOUT)
 
     how = selected(args, "task minutes seeds epochs model device masks valid_masks ablate fresh")
-    with parts() as advance:
-        recipes = [loaded(args, name) for name in names]
+    with report_once(), parts() as advance:
+        recipes, data = [loaded(args, name) for name in names], data_of([*words, *args.data])
         valid = data_of(args.valid) if args.valid else None
-        run = TrialRun(recipes, data_of([*words, *args.data]), valid, advance=advance, announce=announce, **how)
+        run = TrialRun(recipes, data, valid, advance=advance, announce=announce, **how)
 
     def tell() -> None:
         say()
         show(report_of(run.trial))
 
     answer(args, run.trial.to_json(), tell)
+    if args.out is not None:
+        named = dict(zip(run.valid, recipes, strict=False))  # of an ablation the whole recipe
+        with report_once(), parts() as advance:
+            page = write_page(run.trial, args.out, run.valid, named, Setting(data, masks=args.masks), advance)
+        say_line(page, err=args.json == STDOUT)

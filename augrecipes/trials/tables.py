@@ -40,40 +40,34 @@ def report_of(trial: Trial) -> Report:
     return Report(facts, tables, [Note(text, "note:", "warning") for text in trial.notes])
 
 
-def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
-    """Returns what is said before a trial begins.
-
-    Args:
-        plan: as the rehearsal measured it.
-        unit: of the scores, `dB`, or empty for shares.
-    """
-    samples = f"{plan.train:,} training and {plan.valid:,} validation samples"
-    detectable = f"a difference of about {score_text(unit, plan.detectable, 'points')} could be told apart"
-    return [
-        f"{plan.minutes:g} minutes fit {_volume(plan)}, on {samples}: {plan.seconds:,.3g} s for a seed of all recipes",
-        detectable if has_place(plan.detectable) else "so few seeds cannot tell any difference apart",
-        *(
-            [f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked)} fits them"]
-            * (plan.seeds < plan.asked)
-        ),
+def plan_lines(plan: TrialPlan) -> list[str]:
+    """Returns what is said before a trial begins."""
+    detectable = f"a difference of about {score_text(plan.unit, plan.detectable, 'points')} could be told apart"
+    lines = [
+        f"into {plan.minutes:g} min fit {_volume(plan, plan.seeds)}, on {plan.train:,} training and {plan.valid:,} "
+        f"validation samples: {plan.seconds:,.3g} s for a seed of all recipes",
+        detectable if plan.detectable < (1e3 if plan.unit else 1) else "so few seeds and samples tell nothing apart",
+        f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked, plan.seeds)} fits them",
     ]
+    return lines[: 2 + (plan.seeds < plan.asked)]
 
 
-def _volume(plan: TrialPlan) -> str:
+def _volume(plan: TrialPlan, seeds: int) -> str:
     """How much is trained, in words."""
     steps = f"{counted(plan.steps, 'step')} in batches of {plan.batch_size}"
-    return f"{counted(plan.seeds, 'seed')} of {plan.epochs:.3g} epochs ({steps})"
+    return f"{counted(seeds, 'seed')} of {plan.epochs:.3g} epochs ({steps})"
 
 
-def _more_seeds(plan: TrialPlan, seeds: int) -> str:
+def _more_seeds(plan: TrialPlan, seeds: int, ran: int) -> str:
     """The option that makes it so many seeds: that of their number, or where fewer fitted, that of the minutes."""
-    return f"--seeds {seeds}" if seeds > plan.asked else f"--minutes {ceil(plan.minutes * seeds / max(plan.seeds, 1))}"
+    return f"--seeds {seeds}" if seeds > plan.asked else f"--minutes {ceil(plan.minutes * seeds / ran)}"
 
 
 def training_text(trial: Trial) -> str:
     """How much was trained, and how long that took, in words."""
-    minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} minutes"
-    return f"{_volume(trial.plan)} of each recipe on {trial.plan.train:,} samples, in {minutes}"
+    volume = _volume(trial.plan, max(len(one.scores) for one in trial.recipes))
+    minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} min"
+    return f"{volume} of each recipe on {trial.plan.train:,} samples, in {minutes}"
 
 
 def how_sure(trial: Trial) -> str:
@@ -136,7 +130,7 @@ def undecided_lines(trial: Trial) -> list[str]:
     undecided = Counter((one.seeds, one.needed) for one in trial.verdicts if one.verdict is None)
     return [
         f"{counted(seeds, 'seed')} cannot decide {counted(pairs, 'pair')}; it takes {needed}: "
-        f"{_more_seeds(trial.plan, needed)}"
+        f"{_more_seeds(trial.plan, needed, seeds)}"
         for (seeds, needed), pairs in undecided.items()
     ]
 
@@ -156,7 +150,7 @@ def verdict_text(verdict: ScoreVerdict, trial: Trial) -> str:
     if winner == NO_DIFFERENCE:
         between = f"with and without {step}" if step else f"between {a} and {b}"
         seen = f"one of {score_text(trial.unit, verdict.smallest, 'points')} or more would have been seen; "
-        return f"{NO_DIFFERENCE} {between}: {seen * has_place(verdict.smallest)}it is {difference}"
+        return f"{NO_DIFFERENCE} {between}: {seen * (has_place(verdict.smallest) and verdict.smallest > 0)}it is {difference}"
     better = f"{a} is better than {b}" if winner == "a" else f"{b} is better than {a}"
     what = f"{step} {'helps' if winner == 'a' else 'hurts'}" if step else better
     return f"{what}: {trial.metric} {difference}"
