@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+from augrecipes.bench import scales
 from augrecipes.bench.report import ENVIRONMENT, PAGE, usable_folder, write_report
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scales import LinearScale, has_place
@@ -27,13 +28,9 @@ _SHARE, _MOST_SECONDS = 0.03, 10.0  # of the trial's minutes, and at most, for b
 
 
 def write_page(
-    trial: Trial,
-    folder: Path,
-    valid: Mapping[str, RecipeDataset],
-    recipes: Mapping[str, Recipe],
-    setting: Setting,
+    trial: Trial, folder: Path, valid: Mapping[str, RecipeDataset], recipes: Mapping[str, Recipe], setting: Setting,
     advance: Parts | None = None,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a trial as a page, and its record next to it; other files of the folder are left alone.
 
     Args:
@@ -84,6 +81,5 @@ def polyline(curve: Iterable[CurvePoint], what: str, x: LinearScale, y: LinearSc
 
 _TEMPLATE = ENVIRONMENT.from_string(
     (files("augrecipes.trials") / "templates" / "page.html.j2").read_text(encoding="utf-8"),
-    {"tables": tables, "LinearScale": LinearScale, "estimates_scale": estimates_scale, "has_place": has_place,
-     "polyline": polyline, "trial_record": RECORD},
+    {"tables": tables, "scales": scales, "estimates_scale": estimates_scale, "polyline": polyline, "file": RECORD},
 )  # fmt: skip
