@@ -10,20 +10,10 @@ from typing import Any, NamedTuple
 from torch.utils.data import Dataset
 
 from augrecipes.compat.torch import is_full_memory_message, pin_memory
+from augrecipes.data import epochs
 from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, join_parts, ragged_keys, split
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.epochs import (
-    Reading,
-    SkipError,
-    Skipped,
-    candidates,
-    clocks,
-    first_readable,
-    reading,
-    set_foreign_epoch,
-    unwrapped,
-)
 from augrecipes.data.order import Order
 from augrecipes.errors import AugrecipesError, DataError, LoaderError
 
@@ -43,7 +33,7 @@ class Delivery(NamedTuple):
 
     number: int
     batch: Any
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[epochs.Skipped, ...]
     error: AugrecipesError | None
 
 
@@ -77,13 +67,13 @@ class FetchDataset(Dataset[Any]):
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
         self.empty = empty_pinned if pin else empty
         # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
-        self.takes_batches = not clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
+        self.takes_batches = not epochs.clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ragged = collate.ragged if isinstance(collate, Collate) else None
         # Ours, or what hands on unchanged what ours give. A wrapper of the user's may keep a sample, or read two to
         # make one, and so none of them may lie in the memory of a batch.
         own = RecipeDataset.__getitem__
         self.ours = ragged is not None and all(
-            isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in unwrapped(dataset)
+            isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in epochs.unwrapped(dataset)
         )
         self.writes_rows = self.ours and ragged != "list"
         self.gathers = self.ours and ragged == "default" and isinstance(dataset, RecipeDataset) and dataset.gathers
@@ -97,7 +87,7 @@ class FetchDataset(Dataset[Any]):
         """Say to the user's own datasets which epoch is read, in whatever process they are read in."""
         if epoch != self._epoch:
             self._epoch = epoch
-            set_foreign_epoch(self.dataset, epoch)
+            epochs.set_foreign_epoch(self.dataset, epoch)
 
     def __getitems__(self, order: Order) -> Delivery:
         """Read the batch that `order` names; a DataError becomes part of the answer."""
@@ -140,7 +130,7 @@ class PendingBatch:
         self._rows = BatchRows(count, reader.empty)
         self._samples: dict[int, Any] = {}
         self._parts: dict[range, dict[str, Any]] = {}
-        self._skipped: dict[int, list[Skipped]] = {}
+        self._skipped: dict[int, list[epochs.Skipped]] = {}
         self._failed: dict[int, Exception] = {}
         self._left, self._lock = len(self.pieces), threading.Lock()
 
@@ -204,7 +194,7 @@ class PendingBatch:
         reader, order = self._reader, self._order
         if reader.takes_batches:
             n = len(reader.dataset)
-            with reading(Reading(order.epoch)):
+            with epochs.reading(epochs.Reading(order.epoch)):
                 self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
             return True
         if not reader.gathers or reader.ragged:
@@ -225,22 +215,24 @@ class PendingBatch:
         allocate = self._rows.allocate_row(k) if reader.writes_rows and not reader.ragged else None
         skipped = self._skipped.setdefault(k, [])
 
-        def read(other: int, lost: list[Skipped]) -> Any:
-            with reading(Reading(order.epoch, repeat, lost, allocate, reader.readers)):
+        def read(other: int, lost: list[epochs.Skipped]) -> Any:
+            with epochs.reading(epochs.Reading(order.epoch, repeat, lost, allocate, reader.readers)):
                 return dataset[other]
 
         def replacement(other: int) -> Any:
-            lost: list[Skipped] = []
+            lost: list[epochs.Skipped] = []
             sample = read(other, lost)
             skipped.extend(lost)  # what was lost of others, which are not handed out, matters to nobody
             return sample
 
         try:
             return read(position, skipped)
-        except SkipError as skip:
-            others = candidates(skip.seed, order.epoch, skip.index, n)
-            sample = first_readable(skip.error, (k for k in others if k != position), replacement, SkipError)
+        except epochs.SkipError as skip:
+            others = epochs.candidates(skip.seed, order.epoch, skip.index, n)
+            sample = epochs.first_readable(
+                skip.error, (k for k in others if k != position), replacement, epochs.SkipError
+            )
             path = sample.get("path") if isinstance(sample, dict) else None
-            record = Skipped(skip.error.path or "", skip.error.reason_in_step, order.epoch, skip.index)
+            record = epochs.Skipped(skip.error.path or "", skip.error.reason_in_step, order.epoch, skip.index)
             skipped.append(replace(record, replacement=path if isinstance(path, str) else None))
             return sample

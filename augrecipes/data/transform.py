@@ -15,10 +15,10 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
+from augrecipes.sources.files import split_scene
 from augrecipes.sources.items import IMAGE_KEYS, Keys, RowKeys
 from augrecipes.sources.sample import decode_arguments
 from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array
-from augrecipes.sources.scene_files import split_scene
 
 _INDEX_NAMES = ("index", "__key__")
 _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40

@@ -16,19 +16,8 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.ops.step import Step
+from augrecipes.recipe import history
 from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
-from augrecipes.recipe.history import (
-    CLASSES,
-    FLIP,
-    FLIPS,
-    IDLE,
-    PLACES,
-    REMOVED,
-    current_arguments,
-    in_order,
-    old_defaults,
-    predates,
-)
 from augrecipes.recipe.write import flow
 
 _CLASS = "__class_fullname__"
@@ -76,7 +65,7 @@ def named(call: Call) -> Iterator[Call]:
     {'var_limit': [50, 200]}
     """
     takes = [key for key in takes_of(call.name) if key != "p"]
-    before = PLACES.get(call.name, " ".join(takes)).split()
+    before = history.PLACES.get(call.name, " ".join(takes)).split()
     orders = [[*takes, "p"], [*before, ALWAYS, "p"]]
     if call.name in _UNTIMED:
         orders = [[*dict.fromkeys([*before, "p"])]]
@@ -89,7 +78,7 @@ def named(call: Call) -> Iterator[Call]:
 
 def is_old(call: Call) -> bool:
     """Whether a transform was written for a release before 2.0, by names that are gone."""
-    return ALWAYS in call.args or predates(call.name, call.args)
+    return ALWAYS in call.args or history.predates(call.name, call.args)
 
 
 def _step(call: Call) -> Item:
@@ -104,8 +93,8 @@ def _step(call: Call) -> Item:
 
 
 def _line(call: Call) -> Line:
-    line = Line(CLASSES.get(call.name, call.name), place=call.place)
-    gone, takes = call.name in CLASSES, takes_of(line.name)
+    line = Line(history.CLASSES.get(call.name, call.name), place=call.place)
+    gone, takes = call.name in history.CLASSES, takes_of(line.name)
     if gone:
         line.comments.append(f"was {call.name}: {flow(call.args)}" if call.args else f"was {call.name}")
     was: list[str] = []
@@ -113,12 +102,12 @@ def _line(call: Call) -> Line:
         said = f"{key}: {flow(value)}"
         if key == ALWAYS:
             was += [said] if value is True else []
-        elif (call.name, key) in REMOVED:
-            if not IDLE[call.name, key](value):
-                line.unsupported[key] = value, REMOVED[call.name, key]
+        elif (call.name, key) in history.REMOVED:
+            if not history.IDLE[call.name, key](value):
+                line.unsupported[key] = value, history.REMOVED[call.name, key]
             elif value is not None:
                 line.comments.append(f"was {said}, which did nothing")
-        elif (new := current_arguments(call.name, key, call.args)) is None:
+        elif (new := history.current_arguments(call.name, key, call.args)) is None:
             line.unsupported[key] = value, UNKNOWN
         else:
             line.args |= new
@@ -130,8 +119,8 @@ def _line(call: Call) -> Line:
         line.args["p"] = 1.0
     if was and not gone:
         line.comments.insert(0, f"was {', '.join(was)}")
-    if is_old(call) and (more := old_defaults(call.name, line.args, call.args)):
-        line.args = in_order(call.name, line.args | more)
+    if is_old(call) and (more := history.old_defaults(call.name, line.args, call.args)):
+        line.args = history.in_order(call.name, line.args | more)
         line.comments.append(f"{', '.join(more)} by the defaults of its time")
     return line
 
@@ -179,14 +168,14 @@ def lines(calls: Sequence[Call]) -> list[Item]:
 def _item(call: Call) -> Item:
     if call.unread:
         return LeftOut(call.name, REFUSED["Lambda"] if call.name == "Lambda" else call.unread, call.place)
-    if call.name in (*GROUPS, FLIP):
+    if call.name in (*GROUPS, history.FLIP):
         call = next(named(call), call)
     if call.name == COMPOSE:
         inside = lines(call.children or ())
         return _whole_or_less(Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, inside))
     if call.name in GROUPS:
         return _group(call)
-    if call.name == FLIP:
+    if call.name == history.FLIP:
         return _flip(call)
     if op_record(call.name).reads == "references":
         call = _with_references(call)
@@ -194,7 +183,7 @@ def _item(call: Call) -> Item:
         return LeftOut(call.name, REFUSED[call.name], call.place)
     ours = call.package.partition(".")[0] in ("", "albumentations", "augrecipes")
     known = registry.arguments(call.name) is not None
-    if call.name in CLASSES or (known and (ours or registry.get_class(call.name).__module__ == call.package)):
+    if call.name in history.CLASSES or (known and (ours or registry.get_class(call.name).__module__ == call.package)):
         return _step(call)
     where = f" of {call.package}" if call.package else ""
     why = (
@@ -216,7 +205,7 @@ def _with_references(call: Call) -> Call:
 def _flip(call: Call) -> Item:
     """One of the two flips, or both at once, each as likely."""
     p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
-    each, both = ([Line(name, {"p": 1.0}, call.place) for name in FLIPS] for _ in range(2))
+    each, both = ([Line(name, {"p": 1.0}, call.place) for name in history.FLIPS] for _ in range(2))
     inside: list[Item] = [*each, Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [*both])]
     line = Line(groups.ONE_OF, {"p": p}, call.place, inside, [f"was {call.name}"])
     line.unsupported = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.degradation import MODES, Degradation
 from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, name_of, wrong
-from augrecipes.interop.options import OptionFile
+from augrecipes.interop.options import MODES, Degradation, OptionFile
 from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import DEGRADE, ONE_OF
 from augrecipes.recipe.nodes import MappingNode, Node

@@ -16,21 +16,9 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
+from augrecipes.interop.source import transforms
 from augrecipes.interop.source.pipelines import Match, chosen, listed, several
 from augrecipes.interop.source.read import read
-from augrecipes.interop.source.transforms import (
-    AUG_CONFIG,
-    RFDETR,
-    RFDETR_NOTE,
-    UNTOLD,
-    Plain,
-    are_calls,
-    aug_config_compose,
-    call_of,
-    form_of,
-    is_aug_config,
-    place_of,
-)
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
@@ -41,14 +29,19 @@ from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
-_PACKAGES = {ALBUMENTATIONS: ALBUMENTATIONS, "torchvision.transforms": TORCHVISION, "timm": TORCHVISION, RFDETR: RFDETR}
+_PACKAGES = {
+    ALBUMENTATIONS: ALBUMENTATIONS,
+    "torchvision.transforms": TORCHVISION,
+    "timm": TORCHVISION,
+    transforms.RFDETR: transforms.RFDETR,
+}
 _ORDER = "order"  # a list of the names of those beside it
 # What a pipeline was, in a config and in Python source.
 _ORIGINS = {
     ALBUMENTATIONS: ("a config of albumentations' transforms", "a Compose in Python source"),
     TORCHVISION: ("a config of torchvision's transforms", "torchvision's transforms in Python source"),
     MM: ("a config of an MM framework",) * 2,
-    RFDETR: ("an aug_config of RF-DETR",) * 2,
+    transforms.RFDETR: ("an aug_config of RF-DETR",) * 2,
 }
 _PREPROCESSOR = "data_preprocessor"
 # What a Compose is given beside its transforms.
@@ -98,7 +91,9 @@ def draft_of_config(document: Document) -> RecipeDraft:
     mixing = [each for each in every if torchvision.mixes(each.calls[0])]
     found = [each for each in every if each not in mixing]
     # What nobody calls an aug_config is one where there is nothing else.
-    found = [each for each in found if family(each.calls) != RFDETR or AUG_CONFIG in each.path.lower()] or found
+    found = [
+        each for each in found if family(each.calls) != transforms.RFDETR or transforms.AUG_CONFIG in each.path.lower()
+    ] or found
     place = Place(document.file, 1, 1)
     if mixing and not found:
         found = [Match("", mixing[0].place, (Call(COMPOSE, place=mixing[0].place),))]
@@ -147,10 +142,10 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     if not (len(calls) == 1 and calls[0].name == COMPOSE):
         calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
     (torchvision if whose == TORCHVISION else compose).convert(draft, calls[0])
-    if whose == RFDETR:
-        draft.note(RFDETR_NOTE)
+    if whose == transforms.RFDETR:
+        draft.note(transforms.RFDETR_NOTE)
     if document.root is not None and (name := _object_at(found.path, top)):
-        draft.offer(UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
+        draft.offer(transforms.UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
     return draft
 
 
@@ -165,7 +160,7 @@ def _object_at(path: str, names: Any) -> str:
 
 def _known(value: Any) -> dict[str, Any] | None:
     """A mapping of plain values; None where it is something else, or not all of it is known."""
-    plain = Plain(config=True)
+    plain = transforms.Plain(config=True)
     found = plain.of(value)
     return found if isinstance(found, dict) and not plain.unknown else None
 
@@ -207,12 +202,12 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))  # a name that is used again
-    if (not path or path[-1] == AUG_CONFIG) and is_aug_config(path, value):
-        yield value, [], Match(".".join(path), place_of(value), (aug_config_compose(value),))
+    if (not path or path[-1] == transforms.AUG_CONFIG) and transforms.is_aug_config(path, value):
+        yield value, [], Match(".".join(path), transforms.place_of(value), (transforms.aug_config_compose(value),))
         return
-    lone = bool(form_of(value))
+    lone = bool(transforms.form_of(value))
     items = [value] if lone else _items(value)
-    calls = list(map(call_of, items))
+    calls = list(map(transforms.call_of, items))
     if lone:
         # Besides a lone name anything may be meant: only a package tells that it is a transform.
         is_pipeline = bool(calls[0].package and family((replace(calls[0], children=None),)))
@@ -226,7 +221,7 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
         for each, name in product(settings.values(), ("_target_", "type")):
             each.pop(name, None)
         # A list that was computed stands where its first transform does.
-        place = place_of(value if place_of(value).line else items[0])
+        place = transforms.place_of(value if transforms.place_of(value).line else items[0])
         yield value, items, Match(".".join(path), place, tuple(calls), settings)
         return
     holder = value if isinstance(value, Mapping) else holder
@@ -237,11 +232,11 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
 def _items(value: Any) -> list[Any]:
     """The transforms of a list, or of a mapping whose values they are."""
     if not isinstance(value, Mapping):
-        return list(value) if are_calls([*value]) else []
+        return list(value) if transforms.are_calls([*value]) else []
     order: Any = value.get(_ORDER)
     known = isinstance(order, list) and all(isinstance(key, str) and key in value for key in order)
     items = [value[key] for key in (order if known else value) if key != _ORDER]
-    return items if are_calls(tuple(items)) else []
+    return items if transforms.are_calls(tuple(items)) else []
 
 
 def values_of(node: Node, top: Node) -> Any:
@@ -271,5 +266,5 @@ def _as_mapping(items: Listed) -> Any:
     match items:
         case [str() as name, dict() as args, *rest] if name[:1].isupper() and len(rest) < 2:
             inside = {"transforms": rest[0]} if rest and isinstance(rest[0], list) and rest[0] else {}
-            return Mapped({"name": name, "params": Mapped({**args, **inside}, place_of(args))}, items.at)
+            return Mapped({"name": name, "params": Mapped({**args, **inside}, transforms.place_of(args))}, items.at)
     return items

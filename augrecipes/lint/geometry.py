@@ -7,18 +7,7 @@ from dataclasses import replace
 from math import cos, radians, sin
 
 from augrecipes.errors import Fix
-from augrecipes.lint.record import (
-    REMOVE,
-    Finding,
-    Findings,
-    acting,
-    after,
-    along,
-    arriving,
-    on_one_grid,
-    rule,
-    sections,
-)
+from augrecipes.lint import record as lints
 from augrecipes.ops.groups import SEQUENTIAL
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral
@@ -28,31 +17,31 @@ from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.model import Recipe, Step
 
 
-@rule("L201", "resize-after-resized-crop")
-def resize_after_resized_crop(recipe: Recipe) -> Findings:
+@lints.rule("L201", "resize-after-resized-crop")
+def resize_after_resized_crop(recipe: Recipe) -> lints.Findings:
     """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
-    for steps in (*sections(recipe), *(group.steps for group in recipe.walk() if group.name == SEQUENTIAL)):
+    for steps in (*lints.sections(recipe), *(group.steps for group in recipe.walk() if group.name == SEQUENTIAL)):
         crop = ""
         for step in steps:
             record = op_record(step.name)
             if crop and record.resizes in ("whole", "window"):
                 message = f"{step.name} resamples what {crop} has just resampled; give {crop} the final size instead"
-                yield Finding(message, step)
+                yield lints.Finding(message, step)
             if record.resizes == "window" and chance(step) >= 1:
                 crop = step.name
             elif record.action not in {"dihedral", "identity"}:
                 crop = ""
 
 
-@rule("L202", "border-in-crop")
-def border_in_crop(recipe: Recipe) -> Findings:
+@lints.rule("L202", "border-in-crop")
+def border_in_crop(recipe: Recipe) -> lints.Findings:
     """Every rotation with a constant border that a crop follows, unless the crop stays inside the image."""
-    for steps in on_one_grid(recipe):
-        for (step, size, _), crop in zip(along(recipe, steps), _crops_behind(steps), strict=True):
+    for steps in lints.on_one_grid(recipe):
+        for (step, size, _), crop in zip(lints.along(recipe, steps), _crops_behind(steps), strict=True):
             for turn in step.walk() if crop is not None else ():
                 if crop is not None and _exposes(turn) and not _hidden(turn, size, crop):
                     message = f"{crop.name} shows corners that {turn.name} leaves; write `border_mode: reflect_101`"
-                    yield Finding(message, turn, "border_mode", (Fix("set", "border_mode: reflect_101"),))
+                    yield lints.Finding(message, turn, "border_mode", (Fix("set", "border_mode: reflect_101"),))
 
 
 def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:
@@ -95,21 +84,21 @@ def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
     )
 
 
-@rule("L203", "crop-too-large")
-def crop_too_large(recipe: Recipe) -> Findings:
+@lints.rule("L203", "crop-too-large")
+def crop_too_large(recipe: Recipe) -> lints.Findings:
     """Crops without padding that a declared or computed size cannot hold. Undeclared sizes are not guessed at."""
     coarsest = min(recipe.scales, key=recipe.scales.__getitem__, default="")
     unit = f"px of {coarsest}" if coarsest else "px"
-    for steps in on_one_grid(recipe):
-        for step, size, _ in along(recipe, steps):
+    for steps in lints.on_one_grid(recipe):
+        for step, size, _ in lints.along(recipe, steps):
             yield from _too_large(step, size, unit)
 
 
-def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
+def _too_large(step: Step, size: SizeBounds, unit: str) -> lints.Findings:
     for child in step.steps if step.is_group else ():
         yield from _too_large(child, size, unit)
         if step.name == SEQUENTIAL:
-            size = after(child, size)
+            size = lints.after(child, size)
     if step.is_group or chance(step) <= 0 or not op_record(step.name).cuts_sides:
         return
     values = effective(step)
@@ -118,41 +107,41 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> Findings:
             known = f"{most if values[side] > most else least:g} {unit}"
             message = f"{step.name} wants {side} {values[side]}, but images here may have only {known}"
             fixes = (Fix("set", "pad_if_needed: true"),)
-            yield Finding(f"{message}; resize first, or write `pad_if_needed: true`", step, side, fixes)
+            yield lints.Finding(f"{message}; resize first, or write `pad_if_needed: true`", step, side, fixes)
             return
 
 
-@rule("L205", "ragged-sizes")
-def ragged_sizes(recipe: Recipe) -> Findings:
+@lints.rule("L205", "ragged-sizes")
+def ragged_sizes(recipe: Recipe) -> lints.Findings:
     """The step that spoils one size for all images, if no later step restores it."""
-    for steps in on_one_grid(recipe):
+    for steps in lints.on_one_grid(recipe):
         finding = None
-        for step, size, result in along(recipe, steps):
+        for step, size, result in lints.along(recipe, steps):
             if result.exact:
                 finding = None
-            elif acting(step, size).exact:
+            elif lints.acting(step, size).exact:
                 message = f"{step.name} decides the size but acts with p = {chance(step):g}; write `p: 1.0`"
-                finding = Finding(message, step, "p", (Fix("set", "p: 1.0"),))
+                finding = lints.Finding(message, step, "p", (Fix("set", "p: 1.0"),))
             elif size.exact and all(inner.is_group or op_record(inner.name).is_known for inner in step.walk()):
                 message = f"{step.name} leaves some {size.low[0]:g} × {size.low[1]:g} images with another size"
-                finding = Finding(f"{message}; make them square before it, or fix the size after it", step)
+                finding = lints.Finding(f"{message}; make them square before it, or fix the size after it", step)
         if finding is not None:
             yield finding
 
 
-@rule("L301", "statistics-after-crop", advice=True)
-def statistics_after_crop(recipe: Recipe) -> Findings:
+@lints.rule("L301", "statistics-after-crop", advice=True)
+def statistics_after_crop(recipe: Recipe) -> lints.Findings:
     """The first step of a section that reads the whole image's statistics behind a random crop, in groups too.
 
     Not one that goes by the whole bag's: no crop changes these.
     """
-    for steps in sections(recipe):
+    for steps in lints.sections(recipe):
         crop, findings = "", []
         for top in steps:
             readers = [step for step in top.walk() if crop and _reads(step) and "L301" not in step.ignored]
             readers = [step for step in readers if not (recipe.facts.tiles and effective(step).get("source") == "bag")]
             tail = f"of what {crop} left; put it in front, or silence this"
-            findings += [Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
+            findings += [lints.Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
             crop = next((step.name for step in top.walk() if _cuts(step)), crop)
         yield from findings[:1]
 
@@ -168,15 +157,17 @@ def _reads(step: Step) -> str:
     return "" if chance(step) <= 0 or is_neutral(step) else record_of(step).statistics
 
 
-@rule("L302", "channel-count", "error")
-def channel_count(recipe: Recipe) -> Findings:
+@lints.rule("L302", "channel-count", "error")
+def channel_count(recipe: Recipe) -> lints.Findings:
     """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
-    for steps in sections(recipe):
+    for steps in lints.sections(recipe):
         for top, channels in _channels_along(recipe, steps):
             for step in top.walk() if top else ():
                 record, count = op_record(step.name), len(step.channels) or channels
                 if channels is not None and step.channels and not step.is_group and max(step.channels) >= channels:
-                    yield Finding(f"{step.name} changes channel {max(step.channels)}, of images of {channels}", step)
+                    yield lints.Finding(
+                        f"{step.name} changes channel {max(step.channels)}, of images of {channels}", step
+                    )
                 if count is None or record.channels is None or chance(step) <= 0:
                     continue
                 # Records list small counts; what takes 5 takes more.
@@ -187,7 +178,7 @@ def channel_count(recipe: Recipe) -> Findings:
                 if count > 3 and not step.channels:
                     extra = "; say which of them it changes, such as `channels: [0, 1, 2]`"
                 has = f"its `channels` are {count}" if step.channels else f"images have {count}"
-                yield Finding(f"{step.name} takes {takes} channels, but {has}{extra}", step)
+                yield lints.Finding(f"{step.name} takes {takes} channels, but {has}{extra}", step)
 
 
 def _channels_along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step | None, int | None]]:
@@ -213,51 +204,55 @@ def _channels_after(top: Step, channels: int | None) -> int | None:
     return counts.pop() if not top.is_group and chance(top) >= 1 else None
 
 
-@rule("L306", "channel-statistics", "error")
-def channel_statistics(recipe: Recipe) -> Findings:
+@lints.rule("L306", "channel-statistics", "error")
+def channel_statistics(recipe: Recipe) -> lints.Findings:
     """Means and deviations that are not one for each channel that leaves."""
     outputs = (recipe.output, *recipe.outputs.values())
     normal = [each.normalize for each in outputs if each.normalize and each.color in ("rgb", "bgr")]
     numbers = {len(values) for normalize in normal for values in (normalize.mean, normalize.std)} - {1}
-    for steps in sections(replace(recipe, eval=None) if recipe.derived else recipe):
+    for steps in lints.sections(replace(recipe, eval=None) if recipe.derived else recipe):
         *_, (_, count) = _channels_along(recipe, steps)
         wrong = numbers - {count}
         if wrong and count is not None:
             message = f"`normalize` has {min(wrong)} numbers, and images leave with {count} channels"
-            yield Finding(f"{message}: give one a channel, or one for all", steps[-1] if steps else None)
+            yield lints.Finding(f"{message}: give one a channel, or one for all", steps[-1] if steps else None)
             return
 
 
-@rule("L303", "jitter-defaults")
-def jitter_defaults(recipe: Recipe) -> Findings:
+@lints.rule("L303", "jitter-defaults")
+def jitter_defaults(recipe: Recipe) -> lints.Findings:
     """A ColorJitter that leaves the hue to its wide default."""
     for step in recipe.walk():
         if "hue" in op_record(step.name).wide and "hue" not in step.args and chance(step) > 0:
             message = "without `hue` albumentations samples from the whole colour circle"
-            yield Finding(f"{message}; write `hue: 0` for torchvision's default", step, fixes=(Fix("set", "hue: 0"),))
+            yield lints.Finding(
+                f"{message}; write `hue: 0` for torchvision's default", step, fixes=(Fix("set", "hue: 0"),)
+            )
 
 
-@rule("L304", "levels-in-floats")
-def levels_in_floats(recipe: Recipe) -> Findings:
+@lints.rule("L304", "levels-in-floats")
+def levels_in_floats(recipe: Recipe) -> lints.Findings:
     """Steps that round float32 images to levels: where `inputs` says that they come, or up to a step that ends them."""
-    for steps in sections(recipe):
+    for steps in lints.sections(recipe):
         ends = (place for place, step in enumerate(steps) if op_record(step.name).changes_dtype and chance(step) > 0)
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
         for step in (step for top in steps[:count] for step in top.walk()):
             if _knows_levels(step):
-                yield Finding(f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=REMOVE)
+                yield lints.Finding(
+                    f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=lints.REMOVE
+                )
 
 
-@rule("L305", "levels-at-depth", "error")
-def levels_at_depth(recipe: Recipe) -> Findings:
+@lints.rule("L305", "levels-at-depth", "error")
+def levels_at_depth(recipe: Recipe) -> lints.Findings:
     """Steps that know 256 levels, of images of 16 bits; and steps that end a depth that is declared."""
     for step in recipe.walk() if recipe.inputs.is_deep else ():
         if op_record(step.name).changes_dtype and chance(step) > 0:
             message = f"{step.name} ends the depth of images, which `output:` does; leave it out"
-            yield Finding(message, step, fixes=REMOVE)
+            yield lints.Finding(message, step, fixes=lints.REMOVE)
         elif recipe.inputs.dtype == "uint16" and _knows_levels(step):
             message = f"{step.name} works on 256 levels, and images have 16 bits"
-            yield Finding(message + _instead(step), step, fixes=REMOVE)
+            yield lints.Finding(message + _instead(step), step, fixes=lints.REMOVE)
 
 
 def _knows_levels(step: Step) -> bool:
@@ -270,12 +265,12 @@ def _instead(step: Step) -> str:
     return f"; {f'use {other}, ' if other else ''}leave it out, or give the recipe images of 8 bits"
 
 
-@rule("L801", "batch-size-differs")
-def batch_size_differs(recipe: Recipe) -> Findings:
+@lints.rule("L801", "batch-size-differs")
+def batch_size_differs(recipe: Recipe) -> lints.Findings:
     """Steps of `batch:` behind steps that may leave images of different sizes."""
-    size = arriving(recipe)
-    for step in next(on_one_grid(recipe)) if recipe.batch else ():
-        size = after(step, size)
+    size = lints.arriving(recipe)
+    for step in next(lints.on_one_grid(recipe)) if recipe.batch else ():
+        size = lints.after(step, size)
     if recipe.batch and not size.exact:
         message = f"{recipe.batch[0].name} mixes images of one size; end `steps:` in a crop of fixed size"
-        yield Finding(message, recipe.batch[0])
+        yield lints.Finding(message, recipe.batch[0])

@@ -101,6 +101,7 @@ class OpRecord:
             outside of it.
         symmetry: of a flip or transposition that draws nothing: `h`, `v` or `t`.
         is_rotation: of one that turns without mirroring.
+        draw_period: epochs in which `draws: alternate` comes to each outcome of its draws once; 1: it cannot alternate.
         needs: the target without which it raises.
         effect: what no kernel of several steps does: it bends the image by a `field` of displacements, paints a
             border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
@@ -170,6 +171,7 @@ class OpRecord:
     turns: tuple[str, ...] = ()
     symmetry: Literal["h", "v", "t"] | None = None
     is_rotation: bool = False
+    draw_period: int = 1
     needs: Literal["boxes", "mask"] | None = None
     effect: Effect | None = None
     chroma: Chroma | None = None

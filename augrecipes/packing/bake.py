@@ -26,8 +26,7 @@ from augrecipes.native.libjpeg import codec
 from augrecipes.redaction import redact
 from augrecipes.sources.columns import NUMBERS, Columns, GivenTable
 from augrecipes.sources.files import naming_all
-from augrecipes.sources.packed_columns import POINTS, Unreadable, columns_of_points
-from augrecipes.sources.packed_targets import as_item
+from augrecipes.sources.packed_columns import POINTS, Unreadable, as_item, columns_of_points
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
 _RUN = 64  # rows of one file that a process makes at a time, where they are no epochs

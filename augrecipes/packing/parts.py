@@ -14,12 +14,11 @@ from augrecipes.errors import StoreError
 from augrecipes.remote import Place, place_of
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, as_tables, join_tables
-from augrecipes.store.index import NAME, SIZE, differences, publish, stage_folder
+from augrecipes.store.index import NAME, differences, publish, stage_folder
 
 _SHOWN = 6  # parts that are missing, named
 WHOLE = "whole/"  # what names of the whole store's columns begin with in its first part
 _OWN = ("part", "points")  # what a part says of itself besides
-_ABOUT: dict[str, Any] = {"part": [SIZE], "points": [("boxes", "keypoints")], "units": SIZE, "epochs": SIZE}
 
 
 class PackPart(NamedTuple):
@@ -154,7 +153,7 @@ def _opened(path: Place) -> Store:
     """A part, compared with what it says of itself and of the whole."""
     store, part = open_store(path, part=True), part_in_folder(path.name)
     about = store.about
-    index.check(about, _ABOUT, str(path / NAME), "about.")
+    index.check(about, "part", str(path / NAME), "about.")
     if part is None or about["part"] != [*part]:
         number = " of ".join(map(str, about["part"]))
         raise StoreError(f"is part {number} by what it says: name its folder so", str(path))

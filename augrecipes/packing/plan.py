@@ -9,24 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes.compiler import prefix
 from augrecipes.compiler.compile import steps_of
-from augrecipes.compiler.prefix import (
-    common_prefix,
-    described,
-    deterministic_prefix,
-    digest_of,
-    draws_nothing,
-    is_light,
-)
 from augrecipes.errors import RecipeError, counted
+from augrecipes.ops.registry import draw_period
 from augrecipes.packing.bake import Baker, StorePlan
 from augrecipes.packing.parts import PackPart
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.redaction import redact
 from augrecipes.remote import Place
-from augrecipes.sources import packed_targets
-from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of
+from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of, described_targets
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import declared
 from augrecipes.versions import made_with
@@ -69,12 +62,12 @@ class BakedSteps:
 
     def about(self) -> dict[str, Any]:
         """The same as plain data, for a store's index."""
-        steps = [described(step) for step in self.steps]
+        steps = [prefix.described(step) for step in self.steps]
         return {
             "recipe": {"name": self.recipe.name, "digest": self.recipe.digest},
             "steps": steps,
             "scales": self.recipe.scales.plain(),
-            "digest": digest_of(steps),
+            "digest": prefix.digest_of(steps),
             "serves": list(self.serves),
             "epochs": self.epochs,
             "seed": self.seed if self.epochs else None,
@@ -82,7 +75,7 @@ class BakedSteps:
 
     def lines(self) -> list[str]:
         """The baked steps, one line each."""
-        return [brief(described(step)) for step in self.steps]
+        return [brief(prefix.described(step)) for step in self.steps]
 
 
 def plan_pack(
@@ -109,11 +102,11 @@ def plan_pack(
             raise RecipeError("epochs are epochs of training: the eval section draws nothing")
         return _with_draws(recipe, epochs, through, seed)
     steps = steps_of(recipe, mode or "train")
-    count = common_prefix(recipe) if mode is None else deterministic_prefix(steps)
+    count = prefix.common_prefix(recipe) if mode is None else prefix.deterministic_prefix(steps)
     if through is not None:
         wanted = _place(steps, through) + 1
-        if wanted > deterministic_prefix(steps):
-            first = steps[deterministic_prefix(steps)]
+        if wanted > prefix.deterministic_prefix(steps):
+            first = steps[prefix.deterministic_prefix(steps)]
             raise RecipeError(f"{first.site} draws anew for every sample: to bake draws, say for how many epochs")
         if mode is None and wanted > count:
             raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")
@@ -123,7 +116,7 @@ def plan_pack(
         count, why = 0, f"{unbaked}: whole images are kept"
     elif count:
         why = f"the steps of {' and '.join(serves)} can begin with what draws nothing"
-    elif steps and draws_nothing(steps[0]):
+    elif steps and prefix.draws_nothing(steps[0]):
         why = f"the sections of {recipe.name!r} begin differently (--mode train bakes for one): whole images are kept"
     else:
         none = f"{steps[0].site} comes first and draws anew for every sample" if steps else "there are no steps"
@@ -145,14 +138,16 @@ def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> 
     if through is not None:
         count, chosen = _place(steps, through) + 1, f"{through} was asked for as the last step"
     else:
-        heavy = [i for i, step in enumerate(steps) if not is_light(step)]
+        heavy = [i for i, step in enumerate(steps) if not prefix.is_light(step)]
         if not heavy:
             raise RecipeError("every step is light (it cuts, flips or changes colours point by point): nothing to bake")
         count = heavy[-1] + 1
         chosen = f"{steps[count - 1].site} is the last step that is not light"
     left = ", ".join(step.site for step in steps[count:]) or "none"
-    draws = not all(draws_nothing(step) for step in steps[:count])
+    draws = not all(prefix.draws_nothing(step) for step in steps[:count])
     why = f"{chosen}; left to do in training: {left}"
+    for step in (leaf for top in steps[:count] for leaf in top.walk() if epochs % draw_period(leaf)):
+        why += f"; {step.site} alternates evenly where a multiple of {draw_period(step)} epochs is baked"
     return BakedSteps(recipe, "train", ("train",), count, epochs if draws else 0, seed, why)
 
 
@@ -247,7 +242,7 @@ def store_plan(packing: Packing) -> StorePlan:
         "inputs": takes,
         **({"stains": _stains(baker.stains)} if baker.stains else {}),
         **({"foreground": [dict(chosen), bag.foreground()]} if chosen is not None else {}),
-        **({"further": packed_targets.described(further)} if further else {}),
+        **({"further": described_targets(further)} if further else {}),
         **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,
         "classes": None if table.classes is None else list(table.classes),

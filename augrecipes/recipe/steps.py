@@ -24,8 +24,7 @@ from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
-from augrecipes.recipe.step_files import step_files
-from augrecipes.recipe.step_keys import limited, step_channels
+from augrecipes.recipe.step_keys import limited, step_channels, step_files
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
@@ -119,7 +118,7 @@ def check_children(context: Context, step: Step, body: MappingNode, place: Place
     draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
     if draws and not any(any(map(chance, in_epoch(step, epoch).steps)) for epoch in (0, *ends(step.steps))):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
-    for epoch in step_keys.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
+    for epoch in step_keys.epochs_of({str(k): each.schedule for k, each in enumerate((step, *step.steps))}):
         if len(context.problems) == before:
             check_group(context, in_epoch(step, epoch), body, place)
 

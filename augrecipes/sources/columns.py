@@ -15,11 +15,9 @@ import numpy.typing as npt
 
 from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.files import read_files
-from augrecipes.sources.path_groups import PathGroups
-from augrecipes.sources.paths import PathTable, parts_of
+from augrecipes.sources.files import read_files, read_targets
+from augrecipes.sources.paths import PathGroups, PathTable, parts_of
 from augrecipes.sources.polygons import Outlines
-from augrecipes.sources.scene_files import read_targets
 
 # Keys of samples for the numbers of boxes and of keypoints.
 NUMBERS = {"boxes": ("object",), "keypoints": ("keypoint_object", "keypoint_number")}

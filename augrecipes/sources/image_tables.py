@@ -21,9 +21,8 @@ from augrecipes.sources.columns import Columns, Ragged, number
 from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.listing import Layout, list_folders
-from augrecipes.sources.names import by_scene, match_folders, stem, template
-from augrecipes.sources.path_groups import PathGroups, by_longest_stem
-from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.names import by_longest_stem, by_scene, match_folders, stem, template
+from augrecipes.sources.paths import PathGroups, PathLike, PathTable
 
 _STEM = "{stem}"
 _POINTS = {"boxes": 4, "keypoints": 2}  # columns of numbers, and how many each row has

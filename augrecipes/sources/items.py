@@ -12,10 +12,10 @@ import numpy as np
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import GivenTable, Ragged, digest_of
+from augrecipes.sources.files import split_scene
 from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array
-from augrecipes.sources.scene_files import split_scene
 
 # What images are called in the rows of Hugging Face, WebDataset and others.
 IMAGE_KEYS = (

@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TypeAlias, TypeVar
 
 from augrecipes.errors import DataError
@@ -59,6 +59,25 @@ def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> Scenes[T]:
     for file, name in files.items():
         if match := named.fullmatch(name):
             scenes[match[1] or "", match[2]].append(file)
+    return scenes
+
+
+def by_longest_stem(files: Mapping[T, str], last: str, stems: Container[str]) -> Scenes[T]:
+    """Files whose names fit a template with `*` in it, by folder and by the longest of the images' stems that fits.
+
+    >>> files = {0: "a_0", 1: "a_1_0", 2: "m/a_2", 3: "b"}
+    >>> dict(by_longest_stem(files, "{stem}_*.png", {"a", "a_1"}))
+    {('', 'a'): [0], ('', 'a_1'): [1], ('m', 'a'): [2]}
+    """
+    before, _, after = EXTENSION.sub("", unicodedata.normalize("NFC", last)).partition("{stem}")
+    rest = re.compile("[^/]*".join(map(re.escape, after.split("*"))))
+    scenes: Scenes[T] = defaultdict(list)
+    for file, name in files.items():
+        folder, _, base = name.rpartition("/")
+        start = len(before) if base.startswith(before) else len(base)
+        ends = range(len(base), start, -1)
+        if (end := next((k for k in ends if base[start:k] in stems and rest.fullmatch(base[k:])), None)) is not None:
+            scenes[folder, base[start:end]].append(file)
     return scenes
 
 

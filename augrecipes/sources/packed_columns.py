@@ -6,18 +6,23 @@ steps left them: `/values`, `/labels`, `/numbers` and `/offsets` (one entry a st
 unit.
 
 Where epochs of draws are baked, those of a unit stand side by side, so that who writes them opens its files once.
+Further targets of a scene (`targets:`) that are no images are kept as masks, H×W: the channels of vectors and normals
+side by side in one, several masks one below another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError
+from augrecipes.images.lossless import DTYPES
+from augrecipes.recipe.model import Inputs, canonical
+from augrecipes.recipe.targets import Target
 from augrecipes.redaction import redact_all
 from augrecipes.sources.columns import Columns, Ragged
 from augrecipes.sources.paths import PathTable
@@ -100,3 +105,45 @@ def columns_of_points(name: str, points: Mapping[int, tuple[npt.NDArray[Any], ..
     columns = {"values": values, "labels": labels} | ({"numbers": numbers} if numbers.size else {})
     columns["offsets"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return {f"{name}/{key}": column for key, column in columns.items()}
+
+
+def as_item(array: npt.NDArray[Any], name: str, target: Target) -> npt.NDArray[Any]:
+    """A target as a store keeps it; DataError where it keeps no such thing."""
+    if target.is_image:
+        return array
+    if array.dtype not in DTYPES:
+        array = array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
+    if not array.size:
+        raise DataError(f"{name} holds no masks, which a store cannot keep")
+    return array.reshape(-1, array.shape[-1]) if target.like == "masks" else array.reshape(len(array), -1)
+
+
+def as_array(item: npt.NDArray[Any], target: Target, image: tuple[int, ...]) -> npt.NDArray[Any]:
+    """What `as_item` made one of; `image`: the shape of the stored image."""
+    if target.is_image:
+        return item
+    rows, columns = (int(side * target.factor) for side in image[:2])
+    shape = (-1, rows, columns) if target.like == "masks" else (rows, columns, -1)[: 2 + target.has_directions]
+    return item.reshape(shape)
+
+
+def described_targets(targets: Mapping[str, Target]) -> dict[str, Any]:
+    """What a store says of targets, as plain data."""
+    return {name: canonical(replace(target, presence="required")) for name, target in targets.items()}
+
+
+def packed_targets(store: Store, row: int, inputs: Inputs, image: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+    """The targets of a stored row that a recipe's inputs declare, by name."""
+    for name in store.about.get("further", {}):
+        if name in inputs.targets:
+            yield name, as_array(store.array(name, store.items(name, row)[0]), inputs.targets[name], image)
+
+
+def target_mismatches(store: Store, inputs: Inputs) -> Iterator[str]:
+    """Why a store does not hold the targets that a recipe's inputs declare."""
+    there, mine = store.about.get("further", {}), described_targets(inputs.targets)
+    for name, target in inputs.targets.items():
+        if name not in there and target.presence == "required":
+            yield f"the recipe requires {name}, and the store has none"
+        if name in there and there[name] != mine[name]:
+            yield f"was packed by a recipe whose targets declare {name} as {there[name]}, this one as {mine[name]}"

@@ -144,6 +144,36 @@ def parts_of(
     return np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths), ends
 
 
+@dataclass(frozen=True, eq=False)
+class PathGroups(SpawnShared):
+    """Paths of all units, one below another.
+
+    Attributes:
+        paths: of all.
+        bounds: int64 (n + 1,); those from `bounds[i]` to `bounds[i + 1]` belong to unit i.
+    """
+
+    paths: PathTable
+    bounds: NDArray[np.int64]
+
+    @classmethod
+    def chosen(cls, paths: PathTable, groups: Sequence[Sequence[int]]) -> PathGroups:
+        """Some of the paths, by their positions, for each unit."""
+        counts = [0, *map(len, groups)]
+        return cls(paths.take([k for group in groups for k in group]), np.cumsum(counts, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def __getitem__(self, unit: int) -> list[str]:
+        return [self.paths[k] for k in range(self.bounds[unit], self.bounds[unit + 1])]
+
+    def take(self, units: NDArray[np.int64]) -> PathGroups:
+        """The groups of some units."""
+        index, bounds = parts_of(self.bounds, units)
+        return PathGroups(self.paths.take(index), bounds)
+
+
 def local_name(folder: PathLike, name: str) -> str:
     """A name below a folder, which may be written as Windows writes paths.
 

@@ -11,46 +11,20 @@ import numpy as np
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import described, digest_of, suffix_recipe
 from augrecipes.errors import DataError, StoreError
-from augrecipes.images.format import MOST_CHANNELS
 from augrecipes.recipe import kinds
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
 from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import tell_of_absent
-from augrecipes.sources.packed_columns import LAYOUT, POINTS, table_of, unreadable_in
-from augrecipes.sources.packed_targets import packed_targets, unlike
+from augrecipes.sources.packed_columns import LAYOUT, POINTS, packed_targets, table_of, target_mismatches, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, are_offsets
-from augrecipes.store.index import SIZE
 from augrecipes.versions import warn_of_differences
 
 __all__ = ["Store", "StoredSource", "open_store", "remaining_recipe"]
 
 _MADE_BY = "augrecipes pack"
-_OF_SAMPLES = {"weight": "f8", "group": "text"}
-_STEP: dict[str, Any] = {"step": str}
-_STEP["steps"] = (..., [_STEP])
-_ABOUT: dict[str, Any] = {
-    "steps": [_STEP],
-    "scales": dict,
-    "epochs": SIZE,
-    "seed": (None, int),
-    "units": SIZE,
-    "decode": {"channels": (None, range(1, MOST_CHANNELS + 1)), "exif": ("apply", "ignore")},
-    "inputs": {**dict.fromkeys(POINTS, (None, dict)), "mask": (..., None, dict), "image": (..., None, dict)},
-    "channels": (None, range(1, 2**63)),
-    "classes": (None, [str]),
-    "class_to_idx": (None, index.mapping(str, int)),
-    "box_classes": (None, [str]),
-    "versions": index.mapping(str, str),
-    "left_out": (..., [str]),
-    "foreground": (..., [dict]),
-    "stains": (..., index.mapping(str, [(None, [float])])),
-    "further": (..., dict),
-    "optional": (..., [str]),
-    "unreadable": [{"row": SIZE, "path": str, "reason": str}],
-}
 
 
 def remaining_recipe(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
@@ -217,11 +191,12 @@ def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
 def _check_about(store: Store) -> None:
     """Raises StoreError, naming the file and the field or column, unless what a store says of itself agrees."""
     said_in, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
-    index.check(store.about, _ABOUT, said_in, "about.")
+    index.check(store.about, "about", said_in, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]
     if units * times != store.rows:
         raise index.damaged_field(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
-    index.check(store.columns, _column_shapes(store), columns)
+    if wrong := [name for name, fits in _column_shapes(store).items() if not fits(store.columns.get(name))]:
+        raise index.damaged_field(columns, wrong[0])
     lost, channels = sorted(one["row"] for one in store.about["unreadable"]), store.about["channels"]
     if lost and lost[-1] >= store.rows:
         raise index.damaged_field(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
@@ -238,14 +213,14 @@ def _check_about(store: Store) -> None:
             raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
 
 
-def _column_shapes(store: Store) -> dict[str, Any]:
-    """The shapes of the columns that a store of its kind may have, as `index.check` takes them."""
+def _column_shapes(store: Store) -> dict[str, Callable[[Any], bool]]:
+    """Whether a column fits, by the names of those that a store of its kind may have; None: it is not there."""
     columns, units, kind = store.columns, store.about["units"], facts(store.kind)
     bags = columns.get("bag/name")
     samples = units if not kind.tiles else len(bags) if isinstance(bags, Texts) else 0
-    shapes: dict[str, Any] = {name: (..., _array(dtype, samples)) for name, dtype in _OF_SAMPLES.items()}
+    shapes = {"weight": _array("f8", samples, optional=True), "group": _array("text", samples, optional=True)}
     several = _array("f4", samples, -1)  # of several classes a sample
-    shapes["label"] = (..., lambda column: _array("i8", samples)(column) or several(column))
+    shapes["label"] = lambda column: _array("i8", samples, optional=True)(column) or several(column)
     shapes |= {f"source/{name}": _array("text", units) for name in store.targets}
     if kind.tiles:
         shapes |= {"bag/name": _array("text", samples), "bag/path": _array("text", samples)}
@@ -255,23 +230,20 @@ def _column_shapes(store: Store) -> dict[str, Any]:
             values: Any = columns.get(f"{name}/values")
             count = values.shape[0] if isinstance(values, np.ndarray) and values.ndim else 0
             shapes |= {f"{name}/values": _array("f", count, -1), f"{name}/labels": _array("i8", count)}
-            numbers = (..., _array("i8", count, -1))
-            shapes |= {f"{name}/numbers": numbers, f"{name}/offsets": _offsets(store.rows, count)}
+            shapes |= {f"{name}/numbers": _array("i8", count, -1, optional=True)}
+            shapes |= {f"{name}/offsets": _offsets(store.rows, count)}
     return shapes
 
 
-def _array(dtype: str, *shape: int) -> Callable[[Any], bool]:
+def _array(dtype: str, *shape: int, optional: bool = False) -> Callable[[Any], bool]:
     """Whether a column is of a dtype, or the kind of one, and of a shape, in which -1 is any length."""
 
     def fits(column: Any) -> bool:
         if not isinstance(column, np.ndarray | Texts):
-            return False
+            return optional and column is None
         lengths, said = ((len(column),), "text") if isinstance(column, Texts) else (column.shape, column.dtype.str[1:])
-        return (
-            said.startswith(dtype)
-            and len(lengths) == len(shape)
-            and all(b in (-1, a) for a, b in zip(lengths, shape, strict=True))
-        )
+        same = [most in (-1, length) for length, most in zip(lengths, shape, strict=False)]
+        return said.startswith(dtype) and len(lengths) == len(shape) and all(same)
 
     return fits
 
@@ -290,7 +262,7 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:
             raise _unfit(store, f"the recipe requires {name}, and the store has none")
-    for why in unlike(store, inputs):
+    for why in target_mismatches(store, inputs):
         raise _unfit(store, why)
     tell_of_absent(recipe, {name for name, present in has.items() if present})
     if about["decode"].get("icc") != inputs.icc:

@@ -1,6 +1,6 @@
 """index.json: what a store says of itself. Written last; its digest stands for everything else that it names.
 
-Nothing is taken from it, or from anything else in JSON, before it is compared with a shape (`check`).
+Nothing is taken from it, or from anything else in JSON, before it is compared with a schema (`check`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,34 +28,9 @@ NAME = "index.json"
 COLUMNS = "columns.npz"
 MARK = "augrecipes"
 
-SIZE = range(2**63)
-
-
-def mapping(key: Any, shape: Any) -> Callable[[Any], bool]:
-    """Return the shape of an object in JSON, of any keys and values of these shapes."""
-    return lambda value: type(value) is dict and all(fits(k, key) and fits(v, shape) for k, v in value.items())
-
-
-def _is_name(value: Any) -> bool:
-    """Whether it may become the name of a file: nothing leads out of the folder."""
-    return isinstance(value, str) and value.isidentifier()
-
-
-def _is_part(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"part-\d+-of-\d+", value) is not None
-
-
-_FILE = {"size": SIZE, "checksum": range(2**32)}
-_FIELDS: dict[str, Any] = {
-    "format": str,
-    "kind": str,
-    "quality": (None, range(1, 101)),
-    "rows": SIZE,
-    "about": dict,
-    "targets": mapping(_is_name, ("image", "mask")),
-    "shards": [{"rows": range(1, 2**63), "files": mapping(_is_name, _FILE), "part": (..., _is_part)}],
-    "columns": _FILE,
-}
+# JSON Schema of an index, and of what stores of samples and parts of a packing say about themselves.
+_SCHEMA = json.loads(Path(__file__).with_name("index_schema.json").read_text(encoding="utf-8"))
+_TYPES = {"null": type(None), "integer": int, "number": float, "string": str, "array": list, "object": dict}
 
 
 def shard_name(target: str, number: int, suffix: str, part: str | None = None) -> str:
@@ -98,7 +73,7 @@ def load(store: Place) -> dict[str, Any]:
         raise StoreError(message, path=str(path))
     if not fits:
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
-    check(content, _FIELDS, str(path))
+    check(content, "index", str(path))
     targets, shards = content["targets"].keys(), content["shards"]
     rows = sum(shard["rows"] for shard in shards)
     if not targets or rows != content["rows"] or any(shard["files"].keys() != targets for shard in shards):
@@ -184,44 +159,46 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
     return names
 
 
-def check(content: Mapping[str, Any], fields: Mapping[str, Any], path: str, before: str = "") -> None:
-    """Raise StoreError, naming the file `path` and the field behind `before`, unless each field fits its shape.
+def check(content: Mapping[str, Any], what: str, path: str, before: str = "") -> None:
+    """Raise StoreError, naming the file `path` and the field behind `before`, unless all fields of `what` are fitting.
 
-    >>> check({"size": -1, "checksum": 0}, _FILE, "s/index.json", "columns.")
+    >>> check({"part": [1, 2], "points": ["lines"]}, "part", "s/index.json", "about.")
     Traceback (most recent call last):
-    augrecipes.errors.StoreError: s/index.json: columns.size: is missing, or nothing that is written there; it was ...
+    augrecipes.errors.StoreError: s/index.json: about.points: is missing, or nothing that is written there; it was ...
     """
-    for name, shape in fields.items():
+    schema = _SCHEMA[what]
+    for name, field in schema["properties"].items():
         try:
-            fitting = fits(content.get(name, ...), shape)
+            fitting = _fits(content[name], field) if name in content else name not in schema["required"]
         except RecursionError:  # nested deeper than is ever written
             fitting = False
         if not fitting:
-            raise damaged_field(path, before + name, "is missing, or nothing that is written there")
+            raise damaged_field(path, before + name)
 
 
-def fits(value: Any, shape: Any) -> bool:
-    """Whether a value of JSON is of a shape.
-
-    Args:
-        value: what was read; `...` of a field that is missing.
-        shape: a type; a range of whole numbers; a tuple of shapes, of which one fits; a list of the shape of all items;
-            a dict of the shapes of fields, beside which others may be there; a function; or the very value.
-    """
-    match shape:
-        case type():
-            return type(value) is shape
-        case range():
-            return type(value) is int and value in shape
-        case tuple():
-            return any(fits(value, one) for one in shape)
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a value fits a JSON Schema of the keywords in `_SCHEMA`; a number has a point, `$ref` names a `$defs`."""
+    schema = _SCHEMA["$defs"][schema["$ref"]] if "$ref" in schema else schema
+    kinds = schema.get("type", "string")
+    if type(value) not in map(_TYPES.__getitem__, [kinds] if isinstance(kinds, str) else kinds):
+        return False
+    match value:
+        case int():
+            return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+        case str():
+            return value in schema.get("enum", (value,)) and bool(re.fullmatch(schema.get("pattern", "(?s:.*)"), value))
         case list():
-            return type(value) is list and all(fits(item, shape[0]) for item in value)
+            return all(_fits(item, schema["items"]) for item in value)
         case dict():
-            return type(value) is dict and all(fits(value.get(key, ...), one) for key, one in shape.items())
-    return bool(shape(value)) if callable(shape) else type(value) is type(shape) and value == shape
+            fields, others = schema.get("properties", {}), schema.get("additionalProperties")
+            named, known = schema.get("propertyNames", {}), {key: fields.get(key, others) for key in value}
+            fitting = (
+                _fits(key, named) and (field is None or _fits(value[key], field)) for key, field in known.items()
+            )
+            return value.keys() >= {*schema.get("required", ())} and all(fitting)
+    return True
 
 
-def damaged_field(path: str, place: str, what: str) -> StoreError:
+def damaged_field(path: str, place: str, what: str = "is missing, or nothing that is written there") -> StoreError:
     """Returns the error for a field or a column, `place`, of the file `path` that is not as it is written."""
     return StoreError(f"{place}: {what}; it was edited or damaged: pack the store again", path=path)

@@ -14,20 +14,9 @@ from augrecipes.errors import AugrecipesError, Diagnostic, RecipeError
 from augrecipes.interop.draft import LEFT_OUT
 from augrecipes.lint import lint
 from augrecipes.ops import registry
+from augrecipes.recipe import edit
 from augrecipes.recipe.addresses import SECTIONS
 from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.edit import (
-    GONE,
-    QuickFix,
-    Spans,
-    TextSpan,
-    applied,
-    argument_set,
-    override_set,
-    quick_fix,
-    read_spans,
-    steps_of,
-)
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import MappingNode, Place, plain, same
 from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest, no_step
@@ -63,7 +52,7 @@ class PageText:
         start = self._yaml[min(max(line, 1), len(self._yaml)) - 1]
         return min(start + max(column, 1) - 1, len(self.text))
 
-    def between(self, span: TextSpan | Place) -> dict[str, Any]:
+    def between(self, span: edit.TextSpan | Place) -> dict[str, Any]:
         """`from` and `to` of a span."""
         return {"from": self.of(span.start), "to": self.of(span.end)}
 
@@ -74,7 +63,7 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     recipe, problems = _diagnosed(studio, request.text)
     spans, extends = None, None
     try:
-        spans = read_spans(request.text)
+        spans = edit.read_spans(request.text)
         if isinstance(spans.top, MappingNode) and "extends" in spans.top.entries:
             extends = spans.entry(spans.top, "extends")
     except RecipeError:
@@ -91,9 +80,9 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
             "more": _explained(problem.code),
         }
         # What is wrong in a file that this one extends is shown at `extends`.
-        where = page.between(_span_of(problem, spans, page) if here else extends or TextSpan(0, 0))
+        where = page.between(_span_of(problem, spans, page) if here else extends or edit.TextSpan(0, 0))
         fix = _fix_of(studio, problem, spans, problems) if spans and here and number < _MOST_FIXED else None
-        edits = [{**page.between(edit.span), "text": edit.text} for edit in fix.edits] if fix else []
+        edits = [{**page.between(each.span), "text": each.text} for each in fix.edits] if fix else []
         shown.append({**where, **said, "fix": fix and {"title": fix.title, "edits": edits}})
     shown = sorted([*shown, *_gaps(page)], key=lambda problem: problem["from"])
     resolved = recipe.to_yaml() if recipe is not None and extends else None
@@ -106,10 +95,10 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
 def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
     """What an import left out of the recipe, as its comments say: a warning each, which the comment's end settles."""
     for gap in LEFT_OUT.finditer(page.text):
-        line = page.between(TextSpan(gap.start(), min(gap.end() + 1, len(page.text))))
+        line = page.between(edit.TextSpan(gap.start(), min(gap.end() + 1, len(page.text))))
         fix = {"title": "Delete this comment", "edits": [{**line, "text": ""}]}
         said = {"severity": "warning", "code": "E602", "message": gap[1], "more": _explained("E602"), "fix": fix}
-        yield {**page.between(TextSpan(*gap.span(1))), **said}
+        yield {**page.between(edit.TextSpan(*gap.span(1))), **said}
 
 
 def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:
@@ -121,7 +110,9 @@ def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagn
     return recipe, lint(recipe)
 
 
-def _fix_of(studio: Studio, problem: Diagnostic, spans: Spans, problems: Sequence[Diagnostic]) -> QuickFix | None:
+def _fix_of(
+    studio: Studio, problem: Diagnostic, spans: edit.Spans, problems: Sequence[Diagnostic]
+) -> edit.QuickFix | None:
     """The first of a problem's fixes after which it is gone, and the recipe has no error that it had not before."""
 
     def keys(problems: Sequence[Diagnostic]) -> set[tuple[str, str, str]]:
@@ -129,27 +120,27 @@ def _fix_of(studio: Studio, problem: Diagnostic, spans: Spans, problems: Sequenc
 
     before = keys(problems)
     for offered in problem.fixes:
-        if (fix := quick_fix(spans, problem.line, problem.col, offered)) is None:
+        if (fix := edit.quick_fix(spans, problem.line, problem.col, offered)) is None:
             continue
-        after = keys(_diagnosed(studio, applied(spans.text, fix.edits))[1])
+        after = keys(_diagnosed(studio, edit.applied(spans.text, fix.edits))[1])
         worse = any(code.startswith("E1") for code, _, _ in after - before)
         if not keys([problem]) & after and (len(after) < len(before) or not worse):
             return fix
     return None
 
 
-def _span_of(problem: Diagnostic, spans: Spans | None, page: PageText) -> TextSpan:
+def _span_of(problem: Diagnostic, spans: edit.Spans | None, page: PageText) -> edit.TextSpan:
     """The words that a problem is about: the key or value that begins at its place, or the word that stands there."""
     offset = page.offset(problem.line, problem.col)
     span = spans.starting_at(offset) if spans is not None else None
     if span is not None and span.end > span.start:
         line_end = page.text.find("\n", span.start, span.end)
-        return span if line_end < 0 else TextSpan(span.start, line_end)
+        return span if line_end < 0 else edit.TextSpan(span.start, line_end)
     if (word := _WORD.match(page.text, offset)) is not None:
-        return TextSpan(word.start(), word.end())
+        return edit.TextSpan(word.start(), word.end())
     before = len(page.text[:offset].rstrip())  # nothing stands here: the word before
     start = max((word.start() for word in _WORD.finditer(page.text, max(before - 80, 0), before)), default=offset)
-    return TextSpan(start, max(before, start))
+    return edit.TextSpan(start, max(before, start))
 
 
 def _explained(code: str) -> str:
@@ -179,7 +170,7 @@ def _values_of(step: Step) -> dict[str, Any]:
     return {**step.args.plain(), **({} if step.p is None else {"p": step.p})}
 
 
-def _outline(spans: Spans, page: PageText, recipe: Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
+def _outline(spans: edit.Spans, page: PageText, recipe: Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
     """The steps for the page: those of the text with places; those that a recipe inherits at the line of their file."""
     known = steps_by_path(recipe) if recipe is not None else {}
     outline = []
@@ -190,7 +181,7 @@ def _outline(spans: Spans, page: PageText, recipe: Recipe | None, *, extends: bo
             values = {name: _argument(step, name, value, place) for name, value in _values_of(step).items()}
             outline.append({"path": path, "name": step.name, **place, "key": place, "arguments": values})
         return outline
-    for path, written in steps_of(spans).items():
+    for path, written in edit.steps_of(spans).items():
         if written.section == "batch":  # the page draws no batches
             continue
         entries = written.arguments.entries if written.arguments else {}
@@ -233,23 +224,23 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
         RecipeError: the text cannot be read.
     """
     text, path, argument = request.text, request.path, request.argument
-    value = GONE if request.value is None else request.value
-    spans = read_spans(text)
+    value = edit.GONE if request.value is None else request.value
+    spans = edit.read_spans(text)
     if not isinstance(spans.top, MappingNode):
         raise Refused(422, "text", "the text is no recipe")
-    step = steps_of(spans).get(path)
+    step = edit.steps_of(spans).get(path)
     inherits = "extends" in spans.top.entries
     if inherits and (step is None or (path.startswith("steps") and "steps" not in spans.top.entries)):
         return {"text": _in_variant(studio, spans, spans.top, path, argument, value)}
     if step is None:
         raise no_step(path)
-    new = applied(text, argument_set(spans, step, argument, value))
+    new = edit.applied(text, edit.argument_set(spans, step, argument, value))
     meant = _meaning(spans)
     meant[path, argument] = value
-    if value is GONE:
+    if value is edit.GONE:
         del meant[path, argument]
     try:
-        changed = _meaning(read_spans(new))
+        changed = _meaning(edit.read_spans(new))
     except RecipeError:
         raise _by_hand() from None
     if changed.keys() != meant.keys() or not all(same(changed[key], meant[key]) for key in meant):
@@ -261,18 +252,18 @@ def _by_hand(why: str = "this is written in a way that cannot be changed in plac
     return Refused(422, "layout", why, "change it by hand")
 
 
-def _meaning(spans: Spans) -> dict[tuple[str, str], Any]:
+def _meaning(spans: edit.Spans) -> dict[tuple[str, str], Any]:
     """What a text says, however it is written: arguments by path and name, with no name that of the step itself."""
     assert isinstance(spans.top, MappingNode)
     meaning: dict[tuple[str, str], Any] = {}
-    for path, step in steps_of(spans).items():
+    for path, step in edit.steps_of(spans).items():
         entries = step.arguments.entries if step.arguments else {}
         meaning |= {(path, name): plain(node) for name, node in entries.items() if name != "steps"}
         meaning[path, ""] = step.name
     return meaning | {("", key): plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}
 
 
-def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argument: str, value: Any) -> str:
+def _in_variant(studio: Studio, spans: edit.Spans, top: MappingNode, path: str, argument: str, value: Any) -> str:
     """A step that is inherited is changed by `set:`; Refused where more would change, or something else."""
     before = steps_by_path(studio.recipe(spans.text))
     if path not in before:
@@ -283,14 +274,14 @@ def _in_variant(studio: Studio, spans: Spans, top: MappingNode, path: str, argum
     view = words[1] if words[0] == "views" else "eval" if section == "eval" else ""
     label = step.name if names.count(step.name) == 1 and not step.id else step.site.removeprefix(f"{view}/")
     prefix = f"{view}." if view and not step.id else ""
-    edits = override_set(spans, top, f"{prefix}{label}.{argument}", value)
-    if not edits and value is GONE:
+    edits = edit.override_set(spans, top, f"{prefix}{label}.{argument}", value)
+    if not edits and value is edit.GONE:
         raise Refused(422, "layout", f"{argument} is given by what this extends; give it a value instead")
-    new = applied(spans.text, edits)
+    new = edit.applied(spans.text, edits)
     after = steps_by_path(studio.recipe(new))
     for other, inherited in before.items():
         if other != path and not path.startswith(other) and after.get(other) != inherited:
             raise _by_hand(f"the change would reach {inherited.name} too")
-    if value is not GONE and not same(_values_of(after[path]).get(argument), value):
+    if value is not edit.GONE and not same(_values_of(after[path]).get(argument), value):
         raise _by_hand()
     return new

@@ -14,7 +14,7 @@ import torch
 import augrecipes as ar
 from augrecipes.errors import DataError
 from augrecipes.packing.run import pack
-from augrecipes.sources import path_groups
+from augrecipes.sources import paths
 
 COUNTS = {"a": 2, "a_1": 3, "b": 0, "c": 1}
 SIZE = (24, 32)
@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_named(folder: Path) -> None:
 
 def test_a_planted_fault_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups that begin a file late."""
-    original = path_groups.PathGroups.__getitem__
-    monkeypatch.setattr(path_groups.PathGroups, "__getitem__", lambda self, unit: original(self, unit)[1:])
+    original = paths.PathGroups.__getitem__
+    monkeypatch.setattr(paths.PathGroups, "__getitem__", lambda self, unit: original(self, unit)[1:])
     with pytest.raises(AssertionError):
         test_a_column_lists_them(folder)

@@ -340,7 +340,8 @@ def _without_telling(reader: Any, order: Any) -> Any:
 test_planted_faults_are_caught_epochs = planted_faults({
     **{
         f"nobody is told, {way}": (
-            lambda _, way=way: law_epochs("itself", way), ("augrecipes.data.fetch.set_foreign_epoch", lambda *_: None),
+            lambda _, way=way: law_epochs("itself", way),
+            ("augrecipes.data.fetch.epochs.set_foreign_epoch", lambda *_: None),
         )
         for way in WAYS
     },

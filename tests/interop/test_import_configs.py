@@ -73,8 +73,7 @@ def test_the_law_sees_what_an_importer_loses(monkeypatch: pytest.MonkeyPatch, fi
         for module in (albumentations, compose):
             monkeypatch.setattr(module, "lines", lambda calls: true(list(calls)[::-1]))
     else:
-        for module in ("augrecipes.interop.source.transforms", "augrecipes.interop.configs"):
-            monkeypatch.setattr(f"{module}.call_of", _lose(fault))
+        monkeypatch.setattr("augrecipes.interop.source.transforms.call_of", _lose(fault))
 
     @PLANTED
     @given(listed=_LISTS)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
-from augrecipes.interop.degradation import Degradation
 from augrecipes.interop.importing import of_document
+from augrecipes.interop.options import Degradation
 from augrecipes.interop.reading import of_text
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import plain

@@ -173,7 +173,7 @@ def test_whatever_was_written_nothing_fails_and_nothing_is_lost_in_silence(part:
 
 def test_a_planted_silence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(albumentations, "UNKNOWN", "")
-    monkeypatch.setattr(albumentations, "current_arguments", lambda *_: {})
+    monkeypatch.setattr("augrecipes.recipe.history.current_arguments", lambda *_: {})
     old = call("Blur", blur_limit=3)
     assert silent(old, compose(old)) == ["blur_limit"]
 

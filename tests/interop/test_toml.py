@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.checks import DEAR, PLANTED
 
 import augrecipes as ar
-from augrecipes.interop import toml
+from augrecipes.interop import reading
 from augrecipes.interop.importing import draft_of, of_document
 from augrecipes.interop.reading import of_text
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, plain
@@ -67,12 +67,12 @@ def test_every_key_stands_in_the_line_that_is_named(text: str) -> None:
 
 @pytest.mark.parametrize("fault", ["line", "whole"])
 def test_the_law_sees_a_wrong_line(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    true = toml._places
+    true = reading._places
     wrong = {
         "line": lambda text, file: true(text.replace("\n\n", "\n"), file),  # blank lines do not count
         "whole": lambda text, file: (each for each in true(text, file) if len(each[0]) < 2),
     }[fault]
-    monkeypatch.setattr(toml, "_places", wrong)
+    monkeypatch.setattr(reading, "_places", wrong)
 
     @PLANTED
     @given(documents())

@@ -20,9 +20,9 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_buffer import ProgramBuffer
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.kinds.pair import lowering
-from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.kinds.pair.programs import PairPrograms, PairRun
+from augrecipes.kinds.pair.shared import Degrade, DegradeProgram
 from augrecipes.native.kernels import Library, using
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 

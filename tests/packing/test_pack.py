@@ -246,8 +246,8 @@ def test_a_prefix_that_draws_is_caught_by_the_law(
     """A planted fault: a step that draws passes for one that does not."""
     recipe = parse_text(EPOCHS["image"].replace("eval: [CenterCrop: {height: 16, width: 16}]\n", ""))
     monkeypatch.setattr("augrecipes.compiler.prefix.draws_nothing", lambda step: step.name != "GaussianBlur")
-    monkeypatch.setattr("augrecipes.packing.plan.deterministic_prefix", lambda steps: 2)
-    monkeypatch.setattr("augrecipes.packing.plan.common_prefix", lambda recipe: 2)
+    monkeypatch.setattr("augrecipes.compiler.prefix.deterministic_prefix", lambda steps: 2)
+    monkeypatch.setattr("augrecipes.compiler.prefix.common_prefix", lambda recipe: 2)
     pack(recipe, str(roots["image"]), tmp_path / "store", workers=0)
     files, ds = IMAGE.open(roots["image"], EPOCHS["image"]), Packed(tmp_path / "store", recipe)
     assert [pixels(ds[1, i]) for i in range(N)] != [pixels(files[1, i]) for i in range(N)]

@@ -271,9 +271,9 @@ view: Any = SlideWindow.view
 test_planted_faults_are_caught = planted_faults(
     {
         "threshold": (
-            of_choosing, (listing, "tissue_by_saturation", lambda picture, threshold: np.zeros(picture.shape[:2], bool))
+            of_choosing, (tissues, "tissue_by_saturation", lambda picture, threshold: np.zeros(picture.shape[:2], bool))
         ),
-        "white": (of_choosing, (listing, "white_mask", lambda picture: np.ones(picture.shape[:2], bool))),
+        "white": (of_choosing, (tissues, "white_mask", lambda picture: np.ones(picture.shape[:2], bool))),
         "shares": (
             of_choosing, (tissues.Grid, "shares", lambda grid, mask, places, slide: np.full(len(places), 0.5))
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -246,7 +246,7 @@ def arm_scores(count: int, seeds: int, trial: int, worse: float = 0.0) -> dict[s
     return dict(zip(("whole", *(f"arm-{k}" for k in range(count))), scores, strict=True))
 
 
-def trials_that_show(monkeypatch: pytest.MonkeyPatch, count: int, seeds: int, trials: int = 1000) -> float:
+def trials_that_show(monkeypatch: pytest.MonkeyPatch, count: int, seeds: int, trials: int = 600) -> float:
     """The share of ablations with any verdict that is a difference."""
     monkeypatch.setattr(statistics, "bca", lambda _: (0.0, 0.0))  # no verdict goes by it
     shown = 0
@@ -256,16 +256,34 @@ def trials_that_show(monkeypatch: pytest.MonkeyPatch, count: int, seeds: int, tr
     return shown / trials
 
 
+# Ablations are drawn, so that their share scatters around the level, which is 5 % at most.
+ERROR = 1.65 * (0.05 * 0.95 / 600) ** 0.5
+
+
 @pytest.mark.parametrize(("count", "seeds"), [(1, 28), (3, 16), (6, 20)])
 def test_steps_that_do_nothing_show_no_difference(monkeypatch: pytest.MonkeyPatch, count: int, seeds: int) -> None:
-    assert trials_that_show(monkeypatch, count, seeds) <= 0.05
+    assert trials_that_show(monkeypatch, count, seeds) <= 0.05 + ERROR
+
+
+def unpaid(differences: list[float], rungs: tuple[int, ...]) -> float:
+    return min(statistics.sign_flip(differences[:rung]) for rung in rungs if rung <= len(differences))
 
 
 def test_looks_that_are_not_paid_for_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "_smallest_p", lambda differences, rungs: min(
-        statistics.sign_flip(differences[:rung]) for rung in rungs if rung <= len(differences)
-    ))  # fmt: skip
-    assert trials_that_show(monkeypatch, 1, 28) > 0.06
+    monkeypatch.setattr(statistics, "_smallest_p", unpaid)
+    assert trials_that_show(monkeypatch, 1, 28) > 0.05 + ERROR
+    assert level_of_looks() > 0.05
+
+
+def level_of_looks() -> float:
+    """The share of all flips of some differences that any look shows, without chance."""
+    sizes = np.abs(np.random.default_rng(53).normal(size=11))
+    flips = (sizes * signs for signs in product((1, -1), repeat=11))
+    return float(np.mean([statistics._smallest_p(flip.tolist(), (7, 9, 11)) <= 0.05 for flip in flips]))
+
+
+def test_looks_keep_the_level() -> None:
+    assert 0.02 < level_of_looks() <= 0.05
 
 
 def test_what_matters_is_found_early_and_costs_less() -> None:

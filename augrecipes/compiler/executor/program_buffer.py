@@ -36,6 +36,7 @@ class Op:
         cell: pixels along each of the squares that it counts: of a pair's steps.
         may_exit: it is carried out by itself, so that albumentations may do it in the place of the kernels.
         forced: its group has chosen it, so that it acts whatever its first draw would be.
+        turn: what its first word moves on by from epoch to epoch, where its draws alternate; else 0.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Op:
     cell: int = 1
     may_exit: bool = False
     forced: bool = False
+    turn: int = 0
 
 
 _LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
@@ -167,7 +169,7 @@ class ProgramBuffer:
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
             _STEP.pack_into(
                 self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
-                mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
+                mix(self._seed, site_key(step.label)), site_key(step.label), step.turn, step.p,
                 *numbers.arguments, *[0.0] * (LIMITS.DRAW_ARGUMENTS - len(numbers.arguments)),
                 *numbers.effect_arguments, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.effect_arguments)),
             )  # fmt: skip

@@ -12,18 +12,9 @@ from typing import Any
 
 from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import Call, LeftOut, wrong
+from augrecipes.interop.source import transforms
 from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
 from augrecipes.interop.source.text import role
-from augrecipes.interop.source.transforms import (
-    COMPOSES,
-    HOLDING,
-    UNTOLD,
-    aug_config_compose,
-    call_of,
-    children_of,
-    is_aug_config,
-    setting_of,
-)
 from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
 from augrecipes.interop.timm import WHOLE
 from augrecipes.interop.torchvision import MIXING, PARAMETERS, mixes
@@ -35,7 +26,7 @@ from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 _USUAL = "train_pipeline"
-NAMES = frozenset({*PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *HOLDING})
+NAMES = frozenset({*PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.HOLDING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +120,22 @@ def matches(evaluator: Evaluator) -> Iterator[Match]:
 
 def _pipelines(evaluator: Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
-    holders = [each for _, each in evaluator.created if each.name in HOLDING]
+    holders = [each for _, each in evaluator.created if each.name in transforms.HOLDING]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
     alone = [(path, each) for path, each in evaluator.created if id(each) not in inside]
-    composes = [pair for pair in alone if pair[1].name in COMPOSES]
+    composes = [pair for pair in alone if pair[1].name in transforms.COMPOSES]
     whole = [pair for pair in alone if pair[1].name == WHOLE and pair[1].path.startswith("timm.")]
     mixing = [
-        pair for pair in alone if pair[1].name in {*MIXING, *HOLDING} and mixes(call_of(reading.value(pair[1])[0]))
+        pair
+        for pair in alone
+        if pair[1].name in {*MIXING, *transforms.HOLDING} and mixes(transforms.call_of(reading.value(pair[1])[0]))
     ]
     containers = [(path, each, reading.value(each)[0]) for path, each in evaluator.containers]
     lists = [(path, each) for path, each, value in containers if _is_list(value) and inside.isdisjoint(_ids(each))]
     listed = {id(part) for _, each in lists for part in walk(each)}
     groups = [pair for pair in alone if pair[1].name in GROUPS and pair[1].path.startswith("albumentations")]
     groups = [pair for pair in groups if id(pair[1]) not in listed]
-    configs = [(path, each) for path, each, value in containers if is_aug_config(path, value)]
+    configs = [(path, each) for path, each, value in containers if transforms.is_aug_config(path, value)]
     for several in ([*composes, *whole, *mixing], groups, [*lists, *configs]):
         seen: set[int] = set()
         for path, each in several:
@@ -164,11 +157,9 @@ def _variants(path: tuple[str, ...], value: Any, readings: Sequence[Phase]) -> I
     matches = [("", _match(path, training))]
     if phase is not None and (other := _match(path, evaluating)) != matches[0][1]:
         matches = [*zip((phase.branch(each.takes(phase)) for each in readings), (matches[0][1], other), strict=True)]
-    assumed = tuple(
-        f"{UNTOLD} `{each.text}` in line {each.at.line}; it was taken as true{setting_of(each.roots)}"
-        for each in tests.values()
-        if not role(each.label)
-    )
+    open_tests = (each for each in tests.values() if not role(each.label))
+    what = f"{transforms.UNTOLD} `{{}}` in line {{}}; it was taken as true{{}}"
+    assumed = tuple(what.format(each.text, each.at.line, transforms.setting_of(each.roots)) for each in open_tests)
     for branch, match in matches:
         yield replace(match, path=".".join(filter(None, (match.path, branch))), assumed=assumed)
 
@@ -180,7 +171,7 @@ def _is_list(value: Any) -> bool:
     spend(len(value))
     created = [item for item in value if isinstance(item, Created)]
     known = any(_is_ours(item) for item in created)
-    return len(created) == len(value) and known and not any(item.name in COMPOSES for item in created)
+    return len(created) == len(value) and known and not any(item.name in transforms.COMPOSES for item in created)
 
 
 def _is_ours(created: Created) -> bool:
@@ -194,13 +185,13 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
     spend(50)  # what it costs to compare it with others, too
     missing: list[LeftOut] = []
     if isinstance(value, Created):
-        call = call_of(value, missing)
-    elif is_aug_config(path, value):
-        call = aug_config_compose(value)
+        call = transforms.call_of(value, missing)
+    elif transforms.is_aug_config(path, value):
+        call = transforms.aug_config_compose(value)
     else:
         place = getattr(value, "at", NOWHERE)
         place = place if place.line or not value else getattr(value[0], "at", place)
-        call = Call(COMPOSE, {}, children_of(value, place, missing), place)
+        call = Call(COMPOSE, {}, transforms.children_of(value, place, missing), place)
     names = ".".join(name for name in path if name != NO_DEFAULTS)
     return Match(names, call.place, (call,), {}, tuple(missing), has_defaults=NO_DEFAULTS not in path)
 

@@ -15,20 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.interop import budget
+from augrecipes.interop.source import values
 from augrecipes.interop.source.functions import truth
 from augrecipes.interop.source.text import SourceText, dotted, names_in, test_of
-from augrecipes.interop.source.values import (
-    BIRTHS,
-    MISSING,
-    Either,
-    Mapped,
-    Names,
-    NotKnown,
-    Scope,
-    Test,
-    UnknownValue,
-    merged,
-)
 
 _MOST_OPEN = 5  # tests that the operands of one operation may depend on
 Changes = dict[tuple[int, Any], tuple[Any, Any, Any]]  # by id and key: the holder, the key, and its value
@@ -38,7 +27,7 @@ class BudgetExceeded(Exception):  # noqa: N818 - the evaluator stops, and says s
     """More was to be evaluated than a file may ask for."""
 
 
-class Frame(Names):
+class Frame(values.Names):
     """A call that is under way, and at `value` what it returns so far."""
 
 
@@ -49,7 +38,7 @@ class State(ABC):
     source: SourceText
     settings: Mapping[str, Any]  # values that the user gave
     used: set[str] = field(default_factory=set)  # of these
-    scope: Scope = field(default_factory=lambda: Scope(Names({"__name__": "__main__"})))
+    scope: values.Scope = field(default_factory=lambda: values.Scope(values.Names({"__name__": "__main__"})))
     path: list[str] = field(default_factory=list)  # names that lead to this point
     facts: dict[str, bool] = field(default_factory=dict)  # tests by their text, as they are on this way
     frames: list[Frame] = field(default_factory=list)
@@ -86,13 +75,13 @@ class State(ABC):
         self.used.add(path)
         return deepcopy(self.settings[path])
 
-    def unknown(self, node: ast.expr, *parts: Any) -> UnknownValue:
+    def unknown(self, node: ast.expr, *parts: Any) -> values.UnknownValue:
         """An expression that cannot be told, and the names that it needs."""
         budget.spend(12)  # what it costs to find the names
         path = dotted(node)
-        known = [root for part in parts if isinstance(part, UnknownValue) for root in part.roots]
+        known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
         roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.lookup)))[:4]
-        return UnknownValue(path or self.source.text(node), self.source.at(node), roots)
+        return values.UnknownValue(path or self.source.text(node), self.source.at(node), roots)
 
     def lookup(self, name: str) -> Any:
         """What a name stands for; None where the file does not say."""
@@ -105,7 +94,7 @@ class State(ABC):
         self.record(holder, key)
         if key is None and isinstance(holder, list):
             holder[:] = value
-        elif value is MISSING:
+        elif value is values.MISSING:
             holder.pop(key, None)
         else:
             holder[key] = value
@@ -119,7 +108,7 @@ class State(ABC):
         if isinstance(holder, list):
             self.spend(len(holder) // 8)
             return holder[:]
-        return holder.get(key, MISSING)
+        return holder.get(key, values.MISSING)
 
     def bind(self, name: str, value: Any) -> None:
         """Give a name of the scope a value."""
@@ -127,13 +116,13 @@ class State(ABC):
 
     # Both ways.
 
-    def fork(self, test: Test, act: Callable[[bool], Any]) -> tuple[Any, Any]:
+    def fork(self, test: values.Test, act: Callable[[bool], Any]) -> tuple[Any, Any]:
         """Act both ways of a test; what changes is as it is on each way from then on. The results of both."""
         self.has_choices = True
         ways: list[tuple[Any, Changes]] = []
         for holds in (True, False):
             outer, self.changes = (self.changes, self.since), {}
-            self.since = next(BIRTHS)
+            self.since = next(values.BIRTHS)
             self.spend(4)
             try:
                 with self.returning():
@@ -165,11 +154,11 @@ class State(ABC):
 
     def resolve(self, value: Any) -> Any:
         """A value on this way: of a choice whose test is told its side."""
-        while type(value) is Either:
+        while type(value) is values.Either:
             holds = self.facts.get(value.test.text)
-            if holds is None and MISSING not in (value.holds, value.fails):
+            if holds is None and values.MISSING not in (value.holds, value.fails):
                 break
-            value = value.side(value.fails is MISSING if holds is None else holds)
+            value = value.side(value.fails is values.MISSING if holds is None else holds)
         return value
 
     def each_way(self, node: ast.expr, act: Callable[..., Any], *operands: Any, flat: bool = True) -> Any:
@@ -186,21 +175,21 @@ class State(ABC):
         if choice is None:
             return act(*known)
         if self.open >= _MOST_OPEN:
-            raise NotKnown(*operands)
+            raise values.NotKnown(*operands)
 
         def side(_: bool) -> Any:
             try:
                 return self.each_way(node, act, *known, flat=flat)
-            except NotKnown as lacking:
+            except values.NotKnown as lacking:
                 return self.unknown(node, *lacking.args)
 
         self.open += 1
         try:
-            return merged(choice.test, *self.fork(choice.test, side))
+            return values.merged(choice.test, *self.fork(choice.test, side))
         finally:
             self.open -= 1
 
-    def branch(self, node: ast.expr, act: Callable[[bool], Any], join: Callable[[Test, Any, Any], Any]) -> Any:
+    def branch(self, node: ast.expr, act: Callable[[bool], Any], join: Callable[[values.Test, Any, Any], Any]) -> Any:
         """Act as a test says: once where it can be told, else both ways, each in a branch of its name.
 
         Args:
@@ -209,11 +198,11 @@ class State(ABC):
             join: takes a test that cannot be told, and what came of it where it holds and where it fails.
         """
         decision, value = None, self.value(node)
-        with suppress(NotKnown):
+        with suppress(values.NotKnown):
             decision = self.each_way(node, truth, value)
         if isinstance(decision, bool):
             return act(decision)
-        if isinstance(decision, Either):
+        if isinstance(decision, values.Either):
 
             def known_way(_: bool) -> Any:
                 with self.named(""):
@@ -242,7 +231,7 @@ class State(ABC):
         """Whether a test holds, or not, whatever cannot be told."""
         try:
             return isinstance(self.each_way(node, truth, self.value(node)), bool)
-        except NotKnown:
+        except values.NotKnown:
             return False
 
     def flat(self, value: Any) -> Any:
@@ -251,25 +240,25 @@ class State(ABC):
         if not isinstance(value, list | tuple):
             return value
         self.spend(len(value) // 16)
-        if not any(type(each) is Either for each in value):
+        if not any(type(each) is values.Either for each in value):
             return value
         items: list[Any] = []
         for each in value:
             known = self.resolve(each)
-            items += known if type(each) is Either and each.spliced and known is not each else [known]
+            items += known if type(each) is values.Either and each.spliced and known is not each else [known]
         return items
 
 
-def _open_choice(value: Any, *, flat: bool) -> Either | None:
+def _open_choice(value: Any, *, flat: bool) -> values.Either | None:
     """The choice that a value is, or the first that is spliced into it."""
-    if type(value) is Either:
+    if type(value) is values.Either:
         return value
     if flat and isinstance(value, list | tuple):
-        return next((each for each in value if type(each) is Either and each.spliced), None)
+        return next((each for each in value if type(each) is values.Either and each.spliced), None)
     return None
 
 
-def _joined(test: Test, one: Any, other: Any, holder: Any) -> Any:
+def _joined(test: values.Test, one: Any, other: Any, holder: Any) -> Any:
     """What a changed item is from then on: of lists what differs is spliced in."""
     if isinstance(holder, list):
         start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b), None)
@@ -277,7 +266,13 @@ def _joined(test: Test, one: Any, other: Any, holder: Any) -> Any:
         same = zip(reversed(one[start:]), reversed(other[start:]), strict=False)
         end = next((at for at, (a, b) in enumerate(same) if a is not b), min(len(one), len(other)) - start)
         middle = one[start : len(one) - end], other[start : len(other) - end]
-        return [*one[:start], *([Either(test, *middle, spliced=True)] if any(middle) else []), *one[len(one) - end :]]
-    if MISSING in (one, other) and not isinstance(holder, Mapped | Frame):  # a name that one way alone has
-        return other if one is MISSING else one
-    return merged(test, one, other)
+        return [
+            *one[:start],
+            *([values.Either(test, *middle, spliced=True)] if any(middle) else []),
+            *one[len(one) - end :],
+        ]
+    if values.MISSING in (one, other) and not isinstance(
+        holder, values.Mapped | Frame
+    ):  # a name that one way alone has
+        return other if one is values.MISSING else one
+    return values.merged(test, one, other)

@@ -12,10 +12,9 @@ from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of
 from augrecipes.compiler.lowering.make_program import ProgramMaker
 from augrecipes.compiler.lowering.walk import OpaqueError, Walk, encode_alone
-from augrecipes.kinds.pair.degrade import Degrade, DegradeProgram
 from augrecipes.kinds.pair.grid import Factors
 from augrecipes.kinds.pair.programs import PairExit, PairPrograms
-from augrecipes.kinds.pair.shared import PairStep
+from augrecipes.kinds.pair.shared import Degrade, DegradeProgram, PairStep
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops import groups
 from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp

@@ -26,11 +26,10 @@ from augrecipes.compiler.run.take_channels import take_channels
 from augrecipes.compiler.run.targets import DTYPES, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
-from augrecipes.kinds.pair.degrade import Degrade, Key
 from augrecipes.kinds.pair.grid import Scene, common_size, inputs_of, scale_factors, window_shown
 from augrecipes.kinds.pair.lowering import lower_pair, opened, pair_programs
 from augrecipes.kinds.pair.programs import PairPrograms, PairRun, TargetArray
-from augrecipes.kinds.pair.shared import PairStep, sharing
+from augrecipes.kinds.pair.shared import Degrade, Key, PairStep, sharing
 from augrecipes.kinds.pair.versions import Applied, Choices, applied_choices, reading, target_of
 
 SceneImages = Mapping[str, np.ndarray | EncodedWindow]

@@ -15,9 +15,8 @@ from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.lowering.validate import Position
 from augrecipes.compiler.run.program_run import PythonFallback, uint8_image
-from augrecipes.kinds.pair.degrade import DegradeProgram, Key
 from augrecipes.kinds.pair.grid import Factors, Scene
-from augrecipes.kinds.pair.shared import PairStep
+from augrecipes.kinds.pair.shared import DegradeProgram, Key, PairStep
 
 # Gives the memory for a target's results: (target, shape of one, dtype) → array (n, *shape).
 TargetArray = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]

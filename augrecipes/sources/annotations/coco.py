@@ -13,15 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
+from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, folder_of, read_json
-from augrecipes.sources.annotations.records import (
-    AnnotationOptions,
-    AnnotationSet,
-    RecordError,
-    bounds,
-    mirror_shifts,
-    numbers_of,
-)
 from augrecipes.sources.polygons import run_bounds, runs
 
 TITLE = "COCO"
@@ -41,7 +34,7 @@ def claims(source: PathView) -> bool:
     return bool(head) and b'"shapes"' not in head and b'"imageData"' not in head
 
 
-def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
+def read(source: PathView, options: records.AnnotationOptions, annotations: records.AnnotationSet) -> None:
     """Read the file."""
     path = source.path / _INDEX if source.is_folder else source.path
     content, file, takes = read_json(path), str(path), options.takes
@@ -64,7 +57,7 @@ def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSe
             annotations.defect(f"{file}: category id {number}", "should have a `name`")
         names = entry.get("keypoints")
         names = [str(name) for name in names] if isinstance(names, list) else []
-        annotations.shifts[label] = mirror_shifts(options, names)
+        annotations.shifts[label] = records.mirror_shifts(options, names)
     annotations.use_classes([str(entry.get("name")) for _, entry in categories])
     annotations.class_ids = [number for number in labels if isinstance(number, int)] or None
 
@@ -73,12 +66,12 @@ def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSe
             image, label = images.get(entry["image_id"]), labels.get(entry["category_id"])
         except (KeyError, TypeError, AttributeError):
             what = "should have an `image_id` and a `category_id`, as objects have; are these captions, or panoptic?"
-            raise RecordError(what) from None
+            raise records.RecordError(what) from None
         corners = _corners(entry)
         if image is None:
-            raise RecordError(f"there is no image of id {entry['image_id']!r}")
+            raise records.RecordError(f"there is no image of id {entry['image_id']!r}")
         if label is None:
-            raise RecordError(f"there is no category of id {entry['category_id']!r}")
+            raise records.RecordError(f"there is no category of id {entry['category_id']!r}")
         if image < 0:  # the image itself is a defect
             return
         flagged = bool(entry.get("iscrowd") or entry.get("ignore"))
@@ -92,9 +85,9 @@ def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSe
                     annotations.add_area(thing, ring)
         if "keypoints" in takes and (points := entry.get("keypoints")):
             what = "`keypoints` should be [x, y, v, x, y, v, ...]"
-            values = numbers_of(points, what)
+            values = records.numbers_of(points, what)
             if len(values) % 3:
-                raise RecordError(what)
+                raise records.RecordError(what)
             annotations.add_points(thing, values)
 
     annotations.read_each(file, _numbered(content["annotations"]), add)
@@ -116,7 +109,7 @@ def _places(path: Path) -> list[Path]:
 
 
 def _by_id(
-    entries: list[Any], what: str, annotations: AnnotationSet, file: str
+    entries: list[Any], what: str, annotations: records.AnnotationSet, file: str
 ) -> Iterator[tuple[int | str, dict[str, Any]]]:
     """Images or categories with their ids."""
     known = set[int | str]()
@@ -139,7 +132,7 @@ def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float]:
         if isinstance(area, dict) and (area or not box):
             return run_bounds(*_run_lengths(area))
         if isinstance(area, list) and (points := [value for ring in _polygons(area) for value in ring]):
-            return bounds(points)
+            return records.bounds(points)
     try:
         x, y, width, height = box
         total = x + y + width + height
@@ -147,31 +140,31 @@ def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float]:
     except (TypeError, ValueError, OverflowError):
         fine = False
     if not fine:
-        raise RecordError(f"`bbox` should be [x, y, width, height] in px, got {str(box)[:60]}")
+        raise records.RecordError(f"`bbox` should be [x, y, width, height] in px, got {str(box)[:60]}")
     return x, y, x + width, y + height
 
 
 def _polygons(rings: Any) -> list[list[float]]:
     """The polygons of a segmentation as lists of numbers."""
     what = "`segmentation` should be a list of polygons [x, y, x, y, ...], or run lengths"
-    polygons = [numbers_of(ring, what) for ring in rings] if isinstance(rings, list) else None
+    polygons = [records.numbers_of(ring, what) for ring in rings] if isinstance(rings, list) else None
     if polygons is None or any(len(ring) % 2 for ring in polygons):
-        raise RecordError(what)
+        raise records.RecordError(what)
     return polygons
 
 
 def _run_lengths(area: dict[str, Any]) -> list[int]:
     """Width, height and run lengths."""
     what = f"run lengths need a `size`: [height, width], of no more than {_MOST_PIXELS:,} px"
-    size = numbers_of(area.get("size"), what, 2)
+    size = records.numbers_of(area.get("size"), what, 2)
     height, width = map(int, size)
     if min(size) < 1 or height * width > _MOST_PIXELS or size != [height, width]:
-        raise RecordError(what)
+        raise records.RecordError(what)
     what = f"whole numbers, or COCO's text of them, that add up to {height}×{width}"
     what, counts = f"`counts` of run lengths should be {what}", area.get("counts")
-    values = numbers_of(counts_of(counts) if isinstance(counts, str) else counts, what)
+    values = records.numbers_of(counts_of(counts) if isinstance(counts, str) else counts, what)
     if any(value < 0 or value % 1 for value in values) or sum(values) != height * width:
-        raise RecordError(what)
+        raise records.RecordError(what)
     return [width, height, *map(int, values)]
 
 

@@ -15,13 +15,7 @@ from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from augrecipes.errors import DataError
 from augrecipes.paths import is_image
-from augrecipes.sources.annotations.files import (
-    PathView,
-    folder_of,
-    read_lines,
-    read_whole,
-    tally_others,
-)
+from augrecipes.sources.annotations import files
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, RecordError, numbers_of
 
 TITLE = "Pascal VOC"
@@ -35,13 +29,13 @@ _HEAD = 200  # bytes that a declaration is in
 _REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
 
 
-def claims(source: PathView) -> bool:
+def claims(source: files.PathView) -> bool:
     """A folder whose first XML file is VOC's, or such a file."""
     data = source.head(".xml")
     return bool(data) and (b"<annotation>" in data or b"<annotation " in data or b"<annotations" not in data)
 
 
-def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
+def read(source: files.PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
     """Read every file; those of other splits, too, so that all splits number the classes alike."""
     annotations.record = "object {}"
     names, folder = source.ending(".xml"), source.folder
@@ -58,23 +52,23 @@ def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSe
         annotations.tally("name", f"of split {options.split!r} without an XML file", lacking[0], len(lacking))
     places = [folder.parent / "JPEGImages", folder.parent / "images", folder, folder.parent]
     candidates = [file for called, stem in wanted for file in (called, *(f"{stem}{suffix}" for suffix in _GUESSED))]
-    annotations.root = annotations.within = folder_of(options, candidates, places, source.path)
-    there = PathView(annotations.root).names
+    annotations.root = annotations.within = files.folder_of(options, candidates, places, source.path)
+    there = files.PathView(annotations.root).names
     _name_images(annotations, there, wanted)
     if split is None:
-        tally_others(annotations, there, "without an XML file, left out")
+        files.tally_others(annotations, there, "without an XML file, left out")
 
 
 def _split(path: Path) -> set[str]:
     """The names of a split; lists of one class have 1 or -1 behind each name."""
     if not path.is_file():
         raise DataError(f"split={path.stem!r} needs this file, one name a line: no such file", str(path))
-    return {line.split()[0] for line in read_lines(path, "surrogateescape") if line.strip()}
+    return {line.split()[0] for line in files.read_lines(path, "surrogateescape") if line.strip()}
 
 
 def _tree(path: Path) -> Element:
     """An XML file; DataError where it is none of its encoding, or declares a document type, and so perhaps entities."""
-    data = read_whole(path)
+    data = files.read_whole(path)
     declared = _ENCODING.match(data[:_HEAD])
     said = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else declared[1].decode() if declared else "utf-8-sig"
     try:

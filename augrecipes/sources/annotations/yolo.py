@@ -25,14 +25,6 @@ from augrecipes.recipe.parse import read_nodes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, is_there, read_lines, read_whole
-from augrecipes.sources.annotations.records import (
-    AnnotationOptions,
-    AnnotationSet,
-    RecordError,
-    bounds,
-    mirror_shifts,
-    numbers_of,
-)
 from augrecipes.sources.paths import OUTSIDE, DataFolder, local_name
 
 TITLE = "YOLO"
@@ -66,7 +58,7 @@ def _is_label(name: str) -> bool:
     return name.endswith(".txt") and not name.rpartition("/")[2].lower().startswith(("classes", "readme"))
 
 
-def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
+def read(source: PathView, options: records.AnnotationOptions, annotations: records.AnnotationSet) -> None:
     """Read the label file of every image."""
     path = source.path
     index = _yaml_in(path) if source.is_folder else path
@@ -126,7 +118,7 @@ def _names(content: dict[Any, Any], path: Path) -> list[str] | None:
 # -- which files there are ---------------------------------------------------------------------------------------------
 
 
-def _of_labels(path: Path, options: AnnotationOptions) -> Files:
+def _of_labels(path: Path, options: records.AnnotationOptions) -> Files:
     """The images of a folder of labels, or of a split's folder in it."""
     split, images = options.split or "", options.folder
     labels = path / split
@@ -140,7 +132,9 @@ def _of_labels(path: Path, options: AnnotationOptions) -> Files:
     return _in_folder(images, labels), [labels]
 
 
-def _of_yaml(path: Path, content: dict[Any, Any], options: AnnotationOptions, annotations: AnnotationSet) -> Files:
+def _of_yaml(
+    path: Path, content: dict[Any, Any], options: records.AnnotationOptions, annotations: records.AnnotationSet
+) -> Files:
     """The images of a split of data.yaml.
 
     Of no split `train`, so that validation images are never trained on unasked.
@@ -194,7 +188,7 @@ def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
     return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
 
 
-def _listed(path: Path, within: DataFolder | None, annotations: AnnotationSet) -> Iterator[tuple[str, str]]:
+def _listed(path: Path, within: DataFolder | None, annotations: records.AnnotationSet) -> Iterator[tuple[str, str]]:
     """The images that a text file lists, and their label files."""
     for k, line in enumerate(map(str.strip, read_lines(path, "surrogateescape")), 1):
         file = path.parent / local_name(path.parent, line.replace("\0", ""))
@@ -213,7 +207,11 @@ class _LabelFiles:
     """Label files, and what the numbers of their lines mean, as `kpt_shape` and `flip_idx` of data.yaml say."""
 
     def __init__(
-        self, annotations: AnnotationSet, options: AnnotationOptions, content: dict[Any, Any], path: Path
+        self,
+        annotations: records.AnnotationSet,
+        options: records.AnnotationOptions,
+        content: dict[Any, Any],
+        path: Path,
     ) -> None:
         self.annotations, self.takes = annotations, options.takes
         self.classes = _MOST_CLASSES if annotations.classes is None else len(annotations.classes)
@@ -227,7 +225,7 @@ class _LabelFiles:
         mirrored, places = content.get("flip_idx") or [], [*range(self.shape[0])]
         if mirrored and (not isinstance(mirrored, list) or sorted(map(repr, mirrored)) != sorted(map(repr, places))):
             raise DataError(f"`flip_idx` should have the numbers {places} in the order of a mirror", str(path))
-        shifts = mirror_shifts(options, [], mirrored)
+        shifts = records.mirror_shifts(options, [], mirrored)
         annotations.shifts.default_factory = lambda: shifts
 
     def read(self, path: str, image: int) -> None:
@@ -254,15 +252,15 @@ class _LabelFiles:
     def _add(self, k: int, words: list[str], image: int) -> None:
         """Add the object of a line."""
         what = f"should be a class and four numbers or more, got {' '.join(words)[:60]!r}"
-        label, *values = numbers_of(words, what)
+        label, *values = records.numbers_of(words, what)
         if len(words) < _BOX:
-            raise RecordError(what)
+            raise records.RecordError(what)
         if not 0 <= label < self.classes or label % 1:
-            raise RecordError(f"class {label:g} should be a whole number from 0 to {self.classes - 1}")
+            raise records.RecordError(f"class {label:g} should be a whole number from 0 to {self.classes - 1}")
         pose = self.shape[0] * self.shape[1]
         places = values[:4] if pose else values
         if min(places) < 0.5 - _FAR or max(places) > 0.5 + _FAR:
-            raise RecordError("coordinates should be shares of the image, 0..1, not px")
+            raise records.RecordError("coordinates should be shares of the image, 0..1, not px")
         if len(values) == 4 or (pose and len(values) == 4 + pose):
             x, y, width, height = values[:4]
             corners = x - width / 2, y - height / 2, x + width / 2, y + height / 2
@@ -271,12 +269,12 @@ class _LabelFiles:
                 points = _visible(np.reshape(values[4:], (-1, self.shape[1])))
                 self.annotations.add_points(thing, points.ravel().tolist())
         elif pose:
-            raise RecordError(f"{len(words)} numbers: a pose of kpt_shape {[*self.shape]} has {_BOX + pose}")
+            raise records.RecordError(f"{len(words)} numbers: a pose of kpt_shape {[*self.shape]} has {_BOX + pose}")
         elif len(values) % 2 or len(values) < 2 * records.LEAST_CORNERS:
             what = "a box has 5, a polygon 7, 9, 11, ...; for keypoints data.yaml has `kpt_shape`"
-            raise RecordError(f"{len(words)} numbers: {what}")
+            raise records.RecordError(f"{len(words)} numbers: {what}")
         else:
-            thing = self.annotations.add(image, int(label), bounds(values), k)
+            thing = self.annotations.add(image, int(label), records.bounds(values), k)
             if "mask" in self.takes:
                 self.annotations.add_area(thing, values)
 

@@ -24,19 +24,9 @@ from augrecipes.ops.registry import foregrounds
 from augrecipes.recipe.model import Bag
 from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
+from augrecipes.sources.slides import tissue as tissues
 from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, find_downsample, require, thumbnail
-from augrecipes.sources.slides.tissue import (
-    Grid,
-    Mask,
-    Places,
-    Tissue,
-    mask_of_regions,
-    slide_mask,
-    tissue_by,
-    tissue_by_saturation,
-    white_mask,
-)  # fmt: skip
 
 EXTENSIONS = frozenset([".svs", ".tif", ".tiff", ".btf", ".ndpi", ".scn", ".mrxs", ".bif", ".svslide", ".czi", ".dcm"])
 """What slides in a folder are called."""
@@ -76,7 +66,7 @@ class Windows:
     mpp: float | None = None
     level: int | None = None
     stride: int | None = None
-    tissue: Tissue = RECIPE
+    tissue: tissues.Tissue = RECIPE
     min_tissue: float | None = None
     max_white: float | None = None
     regions: Sequence[str] | None = None
@@ -140,7 +130,7 @@ class ListedSlide:
 
     stamp: str
     downsample: float
-    places: Places
+    places: tissues.Places
     note: str
 
 
@@ -228,8 +218,8 @@ def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) 
     return ListedSlide(stamp, downsample, places[chosen], note)
 
 
-def _grid(windows: Windows, downsample: float) -> Grid:
-    return Grid(windows.tile * downsample, (windows.stride or windows.tile) * downsample)
+def _grid(windows: Windows, downsample: float) -> tissues.Grid:
+    return tissues.Grid(windows.tile * downsample, (windows.stride or windows.tile) * downsample)
 
 
 def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
@@ -241,7 +231,7 @@ def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -
     chosen = np.ones(len(places), bool)
     if len(places) and (windows.tissue is not None or windows.max_white != 1):
         small = thumbnail(slide, max(grid.side / _CELLS, max(first.width, first.height) / _LONGEST, 1.0))
-        chosen = grid.shares(white_mask(small), places, first) <= (windows.max_white or 0)
+        chosen = grid.shares(tissues.white_mask(small), places, first) <= (windows.max_white or 0)
         if windows.tissue is not None:
             shares = grid.shares(_tissue(windows, path, first, small, mask), places, first)
             chosen &= shares >= max(windows.min_tissue or 0, np.finfo(float).tiny)
@@ -249,14 +239,14 @@ def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -
     return {"size": size, "downsample": np.array(downsample), "taken": np.packbits(chosen)}
 
 
-def _tissue(windows: Windows, path: str, slide: Level, small: Pixels, file: str | None) -> Mask:
+def _tissue(windows: Windows, path: str, slide: Level, small: Pixels, file: str | None) -> tissues.Mask:
     if callable(windows.tissue):
-        return tissue_by(windows.tissue, small, path)
+        return tissues.tissue_by(windows.tissue, small, path)
     if file is None:
-        return tissue_by_saturation(small, windows.tissue if isinstance(windows.tissue, int | float) else None)
+        return tissues.tissue_by_saturation(small, windows.tissue if isinstance(windows.tissue, int | float) else None)
     if Path(file).suffix.lower() in _REGIONS:
-        return mask_of_regions(file, slide, small.shape[:2], windows.regions)
-    return slide_mask(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
+        return tissues.mask_of_regions(file, slide, small.shape[:2], windows.regions)
+    return tissues.slide_mask(read_mask(file, exif="ignore", max_pixels=windows.max_pixels), slide, file)
 
 
 def mask_file(slide: str, template: str) -> str:
