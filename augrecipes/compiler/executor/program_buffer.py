@@ -110,7 +110,6 @@ DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, PIXELS_SIZE, MOVES = map(
 )
 FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
-_MOST_HEADS = 32
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(UINT8_HWC)  # of images between two steps
 
@@ -174,7 +173,6 @@ class ProgramBuffer:
                 *numbers.effect_arguments, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.effect_arguments)),
             )  # fmt: skip
         self._begun: tuple[Any, ...] = ()  # what the head says
-        self._heads: dict[tuple[Any, ...], bytes] = {}  # packed, by what they say: exits and results take turns
 
     def timed(self, charge: Callable[[list[int]], object]) -> None:
         """Let a function have what each call takes from now on, in whatever thread, in nanoseconds.
@@ -259,16 +257,11 @@ class ProgramBuffer:
         if begun == self._begun:
             return
         self._begun = begun
-        if (head := self._heads.get(begun)) is None:
-            native = (_RAW if raw else self._sink).numbers(channels)
-            head = _HEAD.pack(
-                self._seed, epoch, channels, *self._limits, kind, *strides,
-                *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
-            )  # fmt: skip
-            if len(self._heads) == _MOST_HEADS:
-                self._heads.clear()
-            self._heads[begun] = head
-        ctypes.memmove(self._at, head, len(head))
+        native = (_RAW if raw else self._sink).numbers(channels)
+        _HEAD.pack_into(
+            self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
+            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
+        )  # fmt: skip
 
     def _begin_without_pixels(self, epoch: int, channels: int) -> None:
         """Say what samples come next, of which nothing is read or written: wherever the last ones were."""
