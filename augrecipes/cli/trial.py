@@ -41,27 +41,28 @@ def trial(args: Namespace) -> None:
     from augrecipes.trials.page import write_page
     from augrecipes.trials.run import TrialRun
     from augrecipes.trials.tables import plan_lines, report_of
+    from augrecipes.trials.trainees import by_name
 
     if args.out is not None:
         usable_folder(args.out)
 
-    def announce(plan: Any) -> None:
-        for line in plan_lines(plan):
-            say_line(line, err=args.json == STDOUT)
+    def announce(plan: Any, unit: str) -> None:
+        for line in plan_lines(plan, unit):
+            say(line, err=args.json == STDOUT)
 
     how = selected(args, "task minutes seeds epochs model device masks valid_masks ablate fresh")
     with report_once(), parts() as advance:
-        recipes, data = [loaded(args, name) for name in names], data_of([*words, *args.data])
-        valid = data_of(args.valid) if args.valid else None
+        recipes = by_name([loaded(args, name) for name in names])
+        data, valid = data_of([*words, *args.data]), data_of(args.valid) if args.valid else None
         run = TrialRun(recipes, data, valid, advance=advance, announce=announce, **how)
+        table = run.trial
+        if args.out is not None:
+            page = write_page(table, args.out, run.valid, recipes, Setting(data, masks=args.masks), advance)
 
     def tell() -> None:
         say()
-        show(report_of(run.trial))
+        show(report_of(table))
 
-    answer(args, run.trial.to_json(), tell)
+    answer(args, table.to_json(), tell)
     if args.out is not None:
-        named = dict(zip(run.valid, recipes, strict=False))  # of an ablation the whole recipe
-        with report_once(), parts() as advance:
-            page = write_page(run.trial, args.out, run.valid, named, Setting(data, masks=args.masks), advance)
         say_line(page, err=args.json == STDOUT)
