@@ -79,5 +79,4 @@ def rehearse(
         batch_size=trainer.batch_size, train=len(first.train), valid=valid, points=points,
         rehearsal=elapsed(), seconds=planned,
         detectable=smallest_difference(noise, fit), device=trainer.device.name, threads=threads_of_torch(),
-        unit=trainer.lesson.unit,
     )  # fmt: skip

@@ -145,7 +145,6 @@ class TrialPlan:
         detectable: the smallest difference of two recipes' scores that could be told apart, roughly.
         device: `cpu`, or `cuda:0` and the GPU's name.
         threads: of torch.
-        unit: of the scores, as a Trial has it.
     """
 
     minutes: float
@@ -162,7 +161,6 @@ class TrialPlan:
     detectable: float
     device: str
     threads: int
-    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,13 +41,13 @@ def report_of(trial: Trial) -> Report:
     return Report(facts, tables, [Note(text, "note:", "warning") for text in trial.notes])
 
 
-def plan_lines(plan: TrialPlan) -> list[str]:
-    """Returns what is said before a trial begins."""
-    detectable = f"a difference of about {score_text(plan.unit, plan.detectable, 'points')} could be told apart"
+def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
+    """Returns what is said before a trial begins, whose scores have a unit, or are shares."""
+    detectable = f"a difference of about {score_text(unit, plan.detectable, 'points')} could be told apart"
     lines = [
         f"into {plan.minutes:g} min fit {_volume(plan, plan.seeds)}, on {plan.train:,} training and {plan.valid:,} "
         f"validation samples: {plan.seconds:,.3g} s for a seed of all recipes",
-        detectable if plan.detectable < (1e3 if plan.unit else 1) else "so few seeds and samples tell nothing apart",
+        detectable if plan.detectable < (1e3 if unit else 1) else "so few seeds and samples tell nothing apart",
         f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked, plan.seeds)} fits them",
     ]
     return lines[: 2 + (plan.seeds < plan.asked)]

@@ -41,7 +41,7 @@ def test_any_trial_can_be_said_in_any_width(trial: Trial, columns: int) -> None:
     for line in [*verdict_lines(trial), *trial.notes]:
         assert "".join(harmless(line).split()) in "".join(text.split())
     assert headline(trial).strip()
-    assert all(plan_lines(trial.plan))
+    assert all(plan_lines(trial.plan, trial.unit))
 
 
 @given(trials())
@@ -157,7 +157,7 @@ def test_a_plan_says_what_fits_and_what_could_be_told_apart() -> None:
         "samples: 71.2 s for a seed of all recipes",
         "a difference of about 1.4 points could be told apart",
     ]
-    few = plan_lines(replace(PLAN, seeds=5, detectable=0.21, unit="dB"))
+    few = plan_lines(replace(PLAN, seeds=5, detectable=0.21), "dB")
     assert few[1:] == [
         "a difference of about 0.21 dB could be told apart",
         "8 seeds were asked for: --minutes 16 fits them",
