@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from augrecipes.errors import counted, harmless
 from augrecipes.report import Displayed, to_plain
 
 Task = Literal["classify", "segment", "sr", "bag"]
@@ -193,6 +194,10 @@ class Trial(Displayed):
     verdicts: tuple[ScoreVerdict, ...]
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{one.name} {one.score.mean:.3g}" for one in self.recipes)
+        return harmless(f"<Trial of {counted(self.plan.seeds, 'seed')}, {self.metric}: {scores}>")
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""

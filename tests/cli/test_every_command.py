@@ -135,6 +135,7 @@ def test_what_cannot_be_is_status_2_and_a_line(run, data, command):
     ):
         if command in ("bench", "trial") and where == "store":
             continue  # it reads stores
+        rest = [recipe] if command == "trial" else rest
         result = run(first, recipe, *rest, where, *quick)
         assert result.exit_code == 2, (recipe, where, result.output)
         if not (command == "diff" and where == "nowhere"):  # which may be a recipe, too
@@ -178,7 +179,7 @@ def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
     """Of `s3://bucket/grid.png` pathlib would make the folder `s3:` here."""
     said = "s3://bucket/grid.png: is an address: give a path of this machine"
     writing = [name for name in sorted({*COMMANDS} - {"pack"}) if "--out" in run(name, "-h").output]
-    assert writing == ["bench", "demo", "diff", "eject", "import", "preview", "trial", "verify"]
+    assert writing == ["bench", "check-data", "demo", "diff", "eject", "import", "preview", "trial", "verify"]
     for name in writing:
         result = run(name, "-o", "s3://bucket/grid.png")
         assert (result.exit_code, said in result.output) == (2, True), name
