@@ -24,14 +24,12 @@ from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
 from augrecipes.report import Displayed, renderers
 from augrecipes.sharing import SpawnShared
-from augrecipes.sources.columns import Classes, Columns, digest_of
-from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
+from augrecipes.sources import columns, files, sample
 
 if TYPE_CHECKING:
     from augrecipes.preview.sheet import Sheet
 
-TableOrReader = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
+TableOrReader = columns.Columns | sample.RecipeSource  # what a dataset is made of: a table of files, or what reads one
 
 
 class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any]]):
@@ -76,7 +74,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
     """
 
     kind: Kind
-    table: Columns
+    table: columns.Columns
     rule = Bag()
 
     def __init__(
@@ -90,10 +88,10 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         on_error: Literal["raise", "skip"] = "raise",
         weights: Any = None,
         samples_per_epoch: int | None = None,
-        classes: Classes | None = None,
+        classes: columns.Classes | None = None,
         exif: Literal["apply", "ignore"] = "apply",
         channels: int | None = None,
-        max_pixels: int = MAX_PIXELS,
+        max_pixels: int = files.MAX_PIXELS,
         depth: Depth | None = None,
         frames: Frames | None = None,
         save_applied_params: bool = False,
@@ -107,12 +105,12 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
         self.clock = EpochClock()
-        self._decode = decode_arguments(
+        self._decode = sample.decode_arguments(
             self.recipe.inputs, channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
         )
         listed = source() if callable(source) else source
-        if not isinstance(listed, RecipeSource):
-            listed = RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
+        if not isinstance(listed, sample.RecipeSource):
+            listed = sample.RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
         self.source, self.table = listed, relabelled(listed.table, classes)
         self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
         self.sample_keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
@@ -203,7 +201,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
             "mode": self.mode,
             "dataset_seed": self.seed,
             "files": self.table.digest(),
-            "subset": None if self.sample_keys.listed is None else digest_of(self.sample_keys.listed),
+            "subset": None if self.sample_keys.listed is None else columns.digest_of(self.sample_keys.listed),
             # What `none` and `exact` make is the same, and without kernels `fast` makes that, too.
             "optimize": "fast" if self.pipeline.optimize == "fast" and library() is not None else "exact",
             **self._identity(),
@@ -245,7 +243,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
         return sheet
 
-    def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:
+    def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> sample.Sample:
         """Sample `index` as it is read, before the recipe: its images by target, mask, boxes and points; no draws.
 
         Args:

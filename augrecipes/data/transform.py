@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.batching import as_tensors, ragged_keys
-from augrecipes.data.epochs import check_epoch
-from augrecipes.data.sample_keys import CallKeys
+from augrecipes.data import batching, epochs, sample_keys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -75,7 +73,7 @@ class SampleTransform:
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
         self._decode = decode_arguments(recipe.inputs, channels)
-        self._calls = CallKeys()
+        self._calls = sample_keys.CallKeys()
 
     def __repr__(self) -> str:
         recipe = self.pipeline.recipe
@@ -83,7 +81,7 @@ class SampleTransform:
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, here and in copies that workers have: a sample with an index is that of (epoch, index)."""
-        self._calls.clock.set(check_epoch(epoch))
+        self._calls.clock.set(epochs.check_epoch(epoch))
 
     def __call__(self, sample: Any, *rest: Any, index: int | str | None = None) -> Any:
         """The sample, transformed, in the form that it came in.
@@ -163,9 +161,9 @@ class SampleTransform:
         epoch, index = key
         out = pipeline.at(index, epoch)(**targets)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()
-        ragged = ragged_keys(pipeline.recipe)
+        ragged = batching.ragged_keys(pipeline.recipe)
         arrays = {name: np.asarray(v) if name in ragged else v for name, v in out.items()}
-        results = as_tensors(arrays, pipeline.recipe, views)
+        results = batching.as_tensors(arrays, pipeline.recipe, views)
         results |= {name: value for name, value in extra.items() if name not in results}
         if views and "image" not in results:
             results["image"] = {name: value for name, value in results.items() if name not in parts}
@@ -207,7 +205,7 @@ class BatchTransform:
         if recipe.facts.views and mode == "train":
             message = "its views are no column of a batch; use ar.Views or recipe.transform()"
             raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: {message}")
-        self._epoch, self._index = check_epoch(epoch), index
+        self._epoch, self._index = epochs.check_epoch(epoch), index
         self._transform = SampleTransform(recipe, mode, **options)
 
     def __repr__(self) -> str:

@@ -20,10 +20,8 @@ from augrecipes.interop.source import transforms
 from augrecipes.interop.source.pipelines import Match, chosen, listed, several
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
-from augrecipes.ops import registry
+from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
-from augrecipes.ops.outputs import OUTPUTS
-from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
@@ -177,7 +175,7 @@ def family(calls: Sequence[Call]) -> str | None:
         return MM
     if bare & torchvision.DISTINCTIVE:
         return TORCHVISION
-    known = {*CLASSES, *REFUSED, *GROUPS, *OUTPUTS, COMPOSE}
+    known = {*CLASSES, *refused.REFUSED, *GROUPS, *outputs.OUTPUTS, COMPOSE}
     if any(name in known or registry.arguments(name) is not None for name in bare):
         return ALBUMENTATIONS
     return TORCHVISION if bare & torchvision.PARAMETERS.keys() else None

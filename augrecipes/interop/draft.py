@@ -13,13 +13,9 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.interop.budget import spend
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
-from augrecipes.recipe.document import build
-from augrecipes.recipe.grammar import POLICIES
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe import document, grammar, model, parse, variants
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_value
-from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import reported
-from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
 # Names of other libraries, of Python and of people: what their arguments are, and what they stand for.
@@ -175,15 +171,15 @@ class RecipeDraft:
         steps = [f"{line.name}: {'; '.join(line.comments)}" for line in self.lines() if line.comments]
         return [*steps, *(f"{key}: {what}" for key, what in self.remarks.items())]
 
-    def recipe(self) -> Recipe:
+    def recipe(self) -> model.Recipe:
         """What can be held, as a recipe that was checked.
 
         Raises:
             RecipeError: arguments that today's classes do not take; the places are those of the source.
         """
-        return parse_text(self.to_yaml(), file=f"{self.name}.yaml")
+        return parse.parse_text(self.to_yaml(), file=f"{self.name}.yaml")
 
-    def whole_recipe(self) -> Recipe:
+    def whole_recipe(self) -> model.Recipe:
         """The recipe; RecipeError with all that no recipe can hold, where there is such."""
         if left := self.left_out():
             raise RecipeError(problems=left)
@@ -207,7 +203,7 @@ class RecipeDraft:
             head += [f"left out: {result.name}: {result.message}" for result in self.refused]
         return to_yaml(recipe, {(): Remark(tuple(head)), **remarks})
 
-    def _built(self) -> Recipe:
+    def _built(self) -> model.Recipe:
         """The recipe; RecipeError with what is wrong with it, at places of the source."""
         top = _mapping({"version": 1, "recipe": self.name, **self.keys}, self.place)
         sections = {"steps": self.steps} | ({} if self.eval is None else {"eval": self.eval})
@@ -215,7 +211,7 @@ class RecipeDraft:
         for key, lines in sections.items():
             top.entries[key], top.at[key] = _list(lines, self.place), self.place
         with reported() as problems:
-            return build(Resolved(top, {}, self.place.file), problems)
+            return document.build(variants.Resolved(top, {}, self.place.file), problems)
 
     def faults(self) -> tuple[Diagnostic, ...]:
         """What is wrong with it."""
@@ -306,7 +302,7 @@ def name_of(file: str) -> str:
 
 def takes_of(name: str) -> dict[str, Any]:
     """Schemas of the arguments that a class takes, by name; empty for what is no class that is known."""
-    if known := registry.arguments(name) or POLICIES.get(name):
+    if known := registry.arguments(name) or grammar.POLICIES.get(name):
         return known["properties"]
     return {**mixtures()[name].arguments, "p": {"default": 1.0}} if name in mixtures() else {}
 

@@ -10,9 +10,7 @@ from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of, wrong
 from augrecipes.interop.reading import Document
-from augrecipes.ops import registry
-from augrecipes.ops.groups import COMPOSE, GROUPS
-from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops import groups, outputs, registry
 from augrecipes.recipe.history import in_order
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
 from augrecipes.recipe.variants import CLASS, pipeline_of
@@ -42,7 +40,7 @@ def draft_of_object(document: Document) -> RecipeDraft:
     value, place = document.value, document.place
     draft = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
     calls = tuple(_live(each, document) for each in _each(value))
-    convert(draft, Call(COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
+    convert(draft, Call(groups.COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
     for name in ignored(value):
         why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
         draft.refuse(name, f"{why}which reads it, or write the step", place)
@@ -77,11 +75,11 @@ def _live(owner: Any, document: Document) -> Call:
     name, args = cls.__name__, dict[str, Any]()
     keys: tuple[str, ...] = _OF_GROUPS
     if cls in (A.Compose, A.ReplayCompose):
-        name, keys = COMPOSE, _OF_COMPOSE
+        name, keys = groups.COMPOSE, _OF_COMPOSE
         for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):
             if (processor := owner.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
-    elif name not in GROUPS or cls is not getattr(A, name):
+    elif name not in groups.GROUPS or cls is not getattr(A, name):
         saved, takes = saved_of(owner) if is_known(cls) else {}, takes_of(name)
         args = {key: argument_of(name, key, value, saved) if key in takes else value for key, value in saved.items()}
         return Call(name, args, None, document.place, cls.__module__)
@@ -106,7 +104,7 @@ def ignored(value: Any) -> Iterator[str]:
 def is_known(cls: type) -> bool:
     """Whether a recipe's step, or output, of the class's name is this class, and no other one."""
     name = cls.__name__
-    if name in OUTPUTS:
+    if name in outputs.OUTPUTS:
         return cls is getattr(albumentations(), name, None)
     try:
         both = registry.get_class(name), getattr(albumentations(), name, None)  # ours may be more than theirs

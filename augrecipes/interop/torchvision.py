@@ -18,10 +18,7 @@ from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, li
 from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
-from augrecipes.recipe import suggest
-from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import Place
-from augrecipes.recipe.outputs import imagenet
+from augrecipes.recipe import model, nodes, outputs, suggest
 
 # Of each class the arguments in the order of its constructor, in both versions.
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
@@ -83,7 +80,7 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
     result += [] if crop is None else steps.center_crop(Args(size=crop), sample)
     sample.output |= {"dtype": "float32", "layout": "chw"}
     sample.scaled = True
-    usual = imagenet("rgb")
+    usual = outputs.imagenet("rgb")
     return [*result, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
 
 
@@ -120,7 +117,7 @@ MAKERS: dict[str, Maker] = {
 }
 
 
-def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
+def from_torchvision(transform: Any, name: str = "imported") -> model.Recipe:
     """A recipe with the meaning of a torchvision pipeline: the same ranges and chances, draws of its own.
 
     Args:
@@ -151,7 +148,7 @@ def draft_of_object(document: Document) -> RecipeDraft:
 
 def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
     """An object of torchvision or timm, and those inside it, as calls; one a line."""
-    place, cls = Place(file, next(lines), 1), type(value)
+    place, cls = nodes.Place(file, next(lines), 1), type(value)
     if cls.__module__.startswith("timm") and (call := timm.call_of(value)) is not None:
         return replace(call, args={key: _plain(each) for key, each in call.args.items()}, place=place)
     if not cls.__module__.startswith(_HOME):

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from augrecipes.errors import Fix
 from augrecipes.lint.record import REMOVE, Finding, Findings, by_target, moves, rule, sections
-from augrecipes.ops.groups import DEGRADE
-from augrecipes.ops.intervals import numbers
-from augrecipes.ops.ranges import is_neutral
+from augrecipes.ops import groups, intervals, ranges
 from augrecipes.ops.records import op_record, rescalable
 from augrecipes.ops.registry import chance, effective, is_image_only, record_of
 from augrecipes.recipe.model import Recipe, Step
@@ -38,7 +36,7 @@ def unaligned_pair(recipe: Recipe) -> Findings:
         if others and moves(step):
             fixes = REMOVE if step.target else ()
             yield Finding(_unaligned(step, ", ".join(named), ", ".join(others)), step, "target", fixes)
-    for degrade in (step for steps in sections(recipe) for step in steps if step.name == DEGRADE):
+    for degrade in (step for steps in sections(recipe) for step in steps if step.name == groups.DEGRADE):
         for step in (inner for child in degrade.steps for inner in child.walk()):
             if moves(step) and op_record(step.name).resizes != "whole":  # on the way to the target's size
                 message = _unaligned(step, degrade.args["target"], degrade.args["source"])
@@ -88,7 +86,7 @@ def unequal_pair(recipe: Recipe) -> Findings:
     """Steps on two or more targets that are sized in pixels, interpolate, or read each target's statistics."""
     for step, _, there, _ in by_target(recipe):
         record = op_record(step.name)
-        if not record.is_known or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
+        if not record.is_known or len(there) < 2 or chance(step) <= 0 or ranges.is_neutral(step):
             continue
         if record_of(step).grids == "alike":
             own = record_of(step).statistics
@@ -109,7 +107,7 @@ def degrade_before_crop(recipe: Recipe) -> Findings:
 def _acting(recipe: Recipe) -> Iterator[Step]:
     """The steps of a recipe with further targets that may do something."""
     for step in recipe.walk() if recipe.targets else ():
-        if not step.is_group and chance(step) > 0 and not is_neutral(step):
+        if not step.is_group and chance(step) > 0 and not ranges.is_neutral(step):
             yield step
 
 
@@ -138,7 +136,7 @@ def off_grid_target(recipe: Recipe) -> Findings:
     for step in _acting(recipe):
         record, values = record_of(step), effective(step)
         for name in record.pixels if cell > 1 else ():
-            if wrong := [number for number in numbers([values.get(name)]) if number % cell]:
+            if wrong := [number for number in intervals.numbers([values.get(name)]) if number % cell]:
                 message = f"{wrong[0]:g} px are no whole pixels of the coarsest target; write multiples of {cell}"
                 yield Finding(message, step, name)
         maps = record.grids == "never" and record.is_known and "mask" not in record.targets

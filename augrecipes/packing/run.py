@@ -21,10 +21,8 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.remote import Place, place_of
+from augrecipes.sources import opening, packed_columns, stacks
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.opening import Data, open_data
-from augrecipes.sources.packed_columns import Unreadable
-from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
 from augrecipes.store.index import NAME, differences, to_json
@@ -34,7 +32,7 @@ _QUALITY = 95  # of JPEGs that have to be made
 
 def prepare(
     recipe: Recipe | Source,
-    data: Data,
+    data: opening.Data,
     out: str | os.PathLike[str],
     *,
     format: str = "raw",
@@ -56,14 +54,14 @@ def prepare(
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = as_recipe(recipe)
-    refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
+    stacks.refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
     chosen = None if part is None else parse_part(str(part))
     most = None if shard_size is None else parse_size(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
-    source = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
+    source = opening.open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
     if source.table.instances is not None:
         raise DataError("`masks` of several files an image are in no packed dataset: read these as files")
     files = source.table.images_by_target()
@@ -84,7 +82,7 @@ def prepare(
 
 def pack(
     recipe: Recipe | Source,
-    data: Data,
+    data: opening.Data,
     out: str | os.PathLike[str],
     *,
     workers: int | None = 0,
@@ -141,7 +139,7 @@ def write(
 
 def write_rows(
     packing: Packing, plan: StorePlan, workers: int | None, on_error: str, advance: Progress | None = None
-) -> tuple[Unreadable, ...]:
+) -> tuple[packed_columns.Unreadable, ...]:
     """Writes a store, or one part of it, as a folder in its `out`; a part that is there is left as it is.
 
     A part is a store of its rows. It holds their notes, too, and what the whole store will say of itself; the first

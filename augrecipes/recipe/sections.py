@@ -6,13 +6,11 @@ from augrecipes.errors import RecipeError
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import groups, registry
 from augrecipes.ops.records import op_record
-from augrecipes.recipe import step_keys
-from augrecipes.recipe.arguments import Schema
+from augrecipes.recipe import arguments, problems, step_keys
 from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, TAKEN, VIEW, NamedView, P, is_ramped, mapping, ramped
 from augrecipes.recipe.keys import Context
 from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, describe, plain
-from augrecipes.recipe.problems import near
 from augrecipes.recipe.steps import build_steps, check_children, check_id, listed, placed_step, shape_of
 
 _LABELS = mapping({**VIEW["properties"], "steps": {}})  # steps are checked one by one
@@ -91,10 +89,10 @@ def refuse_views(recipe: Recipe, what: str) -> None:
 _BATCH = {"$ref": "#/$defs/batchStep"}
 
 
-def step_schemas() -> dict[str, Schema]:
+def step_schemas() -> dict[str, arguments.Schema]:
     """JSON Schema of every step of `batch:` by its name."""
     own = {"p": {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}, "id": STEP_KEYS["id"]}
-    schemas: dict[str, Schema] = {
+    schemas: dict[str, arguments.Schema] = {
         name: mapping({**own, **record.arguments}, type=["object", "null"], description=record.about)
         for name, record in mixtures().items()
     }
@@ -103,7 +101,7 @@ def step_schemas() -> dict[str, Schema]:
     return schemas | {groups.ONE_OF: {**one_of, "properties": {**own, "steps": children}}}
 
 
-def schema() -> Schema:
+def schema() -> arguments.Schema:
     """JSON Schema of one step of `batch:`."""
     steps = {name: ramped(step) for name, step in step_schemas().items()}
     bare = [name for name, step in steps.items() if not step.get("required")]
@@ -125,7 +123,7 @@ def _build(context: Context, node: Node) -> Step | None:
     if schema is None:
         message = "is a step of `steps:`" if registry.arguments(name) is not None else "unknown step of `batch:`"
         if name:
-            context.problems.add("E302", place, message, name, near(name, step_schemas()))
+            context.problems.add("E302", place, message, name, problems.near(name, step_schemas()))
         return None
     body = MappingNode({}, place) if body is None else body
     before, wanted = len(context.problems), {**schema, "required": ()}  # check_children says what a group wants

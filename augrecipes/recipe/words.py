@@ -11,17 +11,11 @@ from typing import Any
 
 from augrecipes.errors import harmless
 from augrecipes.mixtures import mixtures
-from augrecipes.ops import registry
-from augrecipes.ops.constants import to_name
+from augrecipes.ops import constants, ranges, records, registry
 from augrecipes.ops.groups import DEGRADE, GROUPS, POLICIES
-from augrecipes.ops.ranges import meaning_of
-from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.ops.schedule import is_schedule
-from augrecipes.recipe import grammar
-from augrecipes.recipe.arguments import Schema, bounds, expected
-from augrecipes.recipe.model import Step
-from augrecipes.recipe.sections import step_schemas
+from augrecipes.recipe import arguments, grammar, model, sections
 
 _MOST = 5  # facts of one step
 # Settings, and what follows from other parameters.
@@ -89,7 +83,7 @@ def brief(description: Mapping[str, Any]) -> str:
     'CenterCrop(height: 8, width: 8)'
     """
     name = description["step"]
-    defaults = json.loads(json.dumps(effective(Step(name)), default=str))
+    defaults = json.loads(json.dumps(effective(model.Step(name)), default=str))
     parts = [
         text({key: value})
         for key, value in description.items()
@@ -208,7 +202,7 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
     "temperature": lambda value: f"{value} K",
     "kind": str,
     "side": lambda value: f"{value} px",
-    "interpolation": lambda value: str(to_name("interpolation", value)),
+    "interpolation": lambda value: str(constants.to_name("interpolation", value)),
     "image_type": lambda value: str(value).strip("."),
 }
 
@@ -240,7 +234,7 @@ def step_facts(name: str) -> dict[str, Any]:
     >>> {key: facts["arguments"][3][key] for key in ("argument", "takes", "default")}
     {'argument': 'white_threshold', 'takes': 'number or null, between 0 and 1', 'default': '0.85'}
     """
-    groups = {**step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
+    groups = {**sections.step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
     schema: Any = groups.get(name) or registry.arguments(name)
     about = {"step": name, "about": schema["description"].removesuffix(".")}
     facts = dict(_mixture_facts(name) if name in mixtures() else _class_facts(name))
@@ -256,7 +250,7 @@ def _mixture_facts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _class_facts(name: str) -> Iterator[tuple[str, str]]:
-    if (record := op_record(name)).is_known:
+    if (record := records.op_record(name)).is_known:
         runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
         yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
         yield "masks, boxes, keypoints", record.annotation_effect
@@ -270,21 +264,21 @@ def _class_facts(name: str) -> Iterator[tuple[str, str]]:
         yield "runs", _AS_CALL if registry.is_registered(name) else _INNER
 
 
-def _argument_facts(name: str, schema: Schema) -> Iterator[dict[str, str]]:
+def _argument_facts(name: str, schema: arguments.Schema) -> Iterator[dict[str, str]]:
     for key, part in schema["properties"].items():
-        takes = ", ".join(filter(None, (re.sub(r"\ba ", "", expected(part)), _range(part))))
+        takes = ", ".join(filter(None, (re.sub(r"\ba ", "", arguments.expected(part)), _range(part))))
         default = text(part["default"]) if "default" in part else "required" * (key in schema.get("required", ()))
-        alone = _OF_ONE_NUMBER.get(meaning_of(name, key)) if "pair" in takes else None
+        alone = _OF_ONE_NUMBER.get(ranges.meaning_of(name, key)) if "pair" in takes else None
         about = part.get("description", "").removesuffix(".") + (f"; a number s alone: {alone}" if alone else "")
         if part != grammar.STEP_KEYS.get(key):  # which every step has
             yield {"argument": key, "default": default, "takes": takes, "meaning": about}
 
 
-def _range(schema: Schema) -> str:
+def _range(schema: arguments.Schema) -> str:
     """Between which bounds its numbers lie; empty without bounds.
 
     >>> _range({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}]})
     'greater than 0'
     """
     parts = [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), schema.get("items", {})] if schema else ()
-    return " or ".join(dict.fromkeys(filter(None, (bounds(schema), *map(_range, parts)))))
+    return " or ".join(dict.fromkeys(filter(None, (arguments.bounds(schema), *map(_range, parts)))))

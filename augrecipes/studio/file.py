@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
-from augrecipes.interop import plain
-from augrecipes.interop.budget import bounded
+from augrecipes.interop import budget, plain, reading
 from augrecipes.interop.importing import of_document
-from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
 from augrecipes.recipe import gallery
@@ -120,8 +118,8 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
         studio.recipe(text)
     except RecipeError:
         if not _OURS.search(text):
-            with bounded(name, go_on):
-                draft = of_document(of_text(text, re.sub(r"[^\w.-]", "_", name)))
+            with budget.bounded(name, go_on):
+                draft = of_document(reading.of_text(text, re.sub(r"[^\w.-]", "_", name)))
                 draft.complete()
             left_out = [f"left out: {part.message}" for part in draft.left_out()]
             return {"text": draft.to_yaml(), "notes": [*draft.notes, *draft.changes(), *left_out]}

@@ -10,10 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.interop.source import functions, values
-from augrecipes.interop.source.expressions import Expressions
-from augrecipes.interop.source.state import Frame
-from augrecipes.interop.source.transforms import AUG_CONFIG
+from augrecipes.interop.source import expressions, functions, state, transforms, values
 from augrecipes.interop.torchvision import PARAMETERS
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import NOWHERE
@@ -27,7 +24,7 @@ _SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what 
 
 
 @dataclass(eq=False)
-class Calls(Expressions):
+class Calls(expressions.Expressions):
     """Functions and classes of a file, and what calls return."""
 
     # Objects with the names that lead there.
@@ -74,7 +71,7 @@ class Calls(Expressions):
             with self.named(keyword.arg):
                 named[keyword.arg] = self.value(keyword.value)
                 self.keep(named[keyword.arg], keyword.value)
-            self.reached |= {id(node)} if keyword.arg == AUG_CONFIG else set()
+            self.reached |= {id(node)} if keyword.arg == transforms.AUG_CONFIG else set()
         return args, named
 
     def keep(self, value: Any, node: ast.expr | None = None) -> None:
@@ -195,7 +192,7 @@ class Calls(Expressions):
         if len(self.frames) > _DEEPEST_CALL:
             return values.UnknownValue(f"{function.name}(...)", self.source.at(function.node))
         outer, self.scope = self.scope, function.scope.new_child(values.Names(self._bound(function, args, named)))
-        self.frames.append(Frame())
+        self.frames.append(state.Frame())
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.value(function.node.body)

@@ -15,11 +15,9 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import wrong
 from augrecipes.interop.reading import read as read_file
+from augrecipes.interop.source import statements, transforms, values
 from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
-from augrecipes.interop.source.statements import Evaluator
 from augrecipes.interop.source.text import SourceText, parse
-from augrecipes.interop.source.transforms import AUG_CONFIG
-from augrecipes.interop.source.values import Mapped
 from augrecipes.ops import registry
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import NOWHERE
@@ -68,9 +66,9 @@ def read(
             notes += reading.notes
     nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
-    evaluator = Evaluator(source, settings, calls=calls)
+    evaluator = statements.Evaluator(source, settings, calls=calls)
     if base:
-        evaluator.module[_BASE] = Mapped(base)
+        evaluator.module[_BASE] = values.Mapped(base)
     try:
         evaluator.read(wanted)
         pipelines = tuple(matches(evaluator))
@@ -119,7 +117,7 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
     spend(len(base) + len(own))
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
         return dict(own)
-    extended = Mapped({**base, **own}, getattr(own, "at", NOWHERE))
+    extended = values.Mapped({**base, **own}, getattr(own, "at", NOWHERE))
     for key, value in own.items():
         before = base.get(key)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
@@ -130,4 +128,4 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
 def _is_transform(node: ast.Call) -> bool:
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     known = name in NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
-    return known or any(each.arg == AUG_CONFIG for each in node.keywords)
+    return known or any(each.arg == transforms.AUG_CONFIG for each in node.keywords)

@@ -10,10 +10,8 @@ from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
 from augrecipes.interop.source import values
 from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
-from augrecipes.ops import registry
+from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
-from augrecipes.ops.outputs import NORMALIZE, TO_TENSOR
-from augrecipes.ops.refused import OWN_CODE
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import NOWHERE, Place, short
@@ -168,9 +166,9 @@ def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -
             yield from children_of(item, place, missing, depth + 1)
             return
         case values.Class(name=name, is_object=True):
-            why = f"is a class of this file: {OWN_CODE}"
+            why = f"is a class of this file: {refused.OWN_CODE}"
         case values.Function(name=name):
-            why = f"is code, and a recipe holds none: {OWN_CODE}"
+            why = f"is code, and a recipe holds none: {refused.OWN_CODE}"
         case values.UnknownValue(text=name):
             why = _lacking([item])
         case values.OutsideName():
@@ -254,7 +252,7 @@ def is_aug_config(path: Sequence[str], value: Any) -> bool:
 def aug_config_compose(value: Any) -> Call:
     """An `aug_config` as a Compose, with what RF-DETR does to boxes, and behind it to images."""
     place = place_of(value)
-    after = (Call(name, place=place) for name in (NORMALIZE, TO_TENSOR))
+    after = (Call(name, place=place) for name in (outputs.NORMALIZE, outputs.TO_TENSOR))
     return Call(COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _mappings(value, place)), *after), place, RFDETR)
 
 
