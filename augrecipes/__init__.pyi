@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from augrecipes.data.samples import Samples as Samples
     from augrecipes.demo.dataset import draw_dataset as draw_dataset
     from augrecipes.demo.dataset import draw_scenes as draw_scenes
+    from augrecipes.demo.glyphs import draw_glyphs as draw_glyphs
     from augrecipes.demo.slides import draw_slides as draw_slides
     from augrecipes.demo.slides import draw_whole_slides as draw_whole_slides
     from augrecipes.diff import diff as diff
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.source import Source as Source
     from augrecipes.store.verify import verify_store as verify_store
     from augrecipes.studio.server import studio as studio
+    from augrecipes.trials.run import trial as trial
     from augrecipes.tta.image_views import TTA as TTA
     from augrecipes.tta.image_views import tta as tta
     from augrecipes.verify.run import verify as verify

@@ -226,7 +226,8 @@ STAINS = Cache("stains", "the stains of slides and bags", ".stains")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
 # How large it may grow is said by whoever fetches: see augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
-CACHES = (FOLDERS, ARCHIVES, SLIDES, STAINS, REMOTE)
+TRIALS = Cache("trials", "trainings that compare recipes", ".training")
+CACHES = (FOLDERS, ARCHIVES, SLIDES, STAINS, TRIALS, REMOTE)
 
 
 def now_ns() -> int:

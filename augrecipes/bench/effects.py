@@ -33,6 +33,7 @@ from augrecipes.ops.registry import effective
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.sources.sample import Sample
+from augrecipes.verify.variants import without_step
 
 AS_READ = "as read"
 _SOURCE = 255  # the label of what was in the image
@@ -277,15 +278,7 @@ def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:
     >>> [(label, len(less.steps)) for label, less in without_each(ar.load("folder-128"), "train")]
     [('SmallestMaxSize#1', 2), ('RandomCrop#1', 2), ('HorizontalFlip#1', 2)]
     """
-
-    def less(out: Step) -> Recipe:
-        def left(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-            return tuple(step for step in steps if step is not out)
-
-        views = tuple(replace(view, steps=left(view.steps)) for view in recipe.views)
-        return replace(recipe, steps=left(recipe.steps), views=views, eval=recipe.eval and left(recipe.eval))
-
-    return [(step.site, less(step)) for step in recipe.listed(mode)]
+    return [(step.site, without_step(recipe, mode, step)) for step in recipe.listed(mode)]
 
 
 def ablate(

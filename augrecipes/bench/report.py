@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import groupby
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from augrecipes.bench.fidelity import mean_text
 from augrecipes.bench.gate import Judgement
 from augrecipes.bench.record import Bench, write
+from augrecipes.bench.scales import Scale
 from augrecipes.bench.sides import STOCK, Setting, compiled
 from augrecipes.bench.verdicts import MARGIN, figure, how_sure, percent, rate, readers
 from augrecipes.diff.images import ComparedSample, RecipeRun, run_sample
@@ -44,8 +44,6 @@ _TRAINING = {
     "optimiser": "step-4", "training step": "step-2",
 }  # fmt: skip
 _ORDER = ["read", "decode", "step", "sink", "collate", "overhead", *_TRAINING]
-_LEAST, _LARGEST = log(1.25), log(1e4)  # a scale of ratios shows so much to either side
-_TICKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 _SAMPLES = 6
 
 
@@ -96,23 +94,6 @@ def sides_in_order(report: Report) -> list[Report]:
     """The sides, stock next to its recipe."""
     names = [recipe["name"] for recipe in report["recipes"]]
     return sorted(report["sides"], key=lambda side: names.index(side["recipe"]))
-
-
-class Scale:
-    """Ratios on one logarithmic scale around 1, in percent of its width: what leaves the middle is a difference."""
-
-    def __init__(self, ratios: Iterable[Report]) -> None:
-        ends = [abs(log(ratio[end])) for ratio in ratios for end in ("low", "high")]
-        self._reach = min(max(_LEAST, *ends, 0.0) * 1.08, _LARGEST)
-
-    def place(self, ratio: float) -> float:
-        """Percent of the width; what lies beyond is at the end."""
-        return min(max(50 + 50 * log(ratio) / self._reach, 0.0), 100.0)
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """Place and text: 1, and the largest round ratio to either side."""
-        most = max(tick for tick in _TICKS if log(tick) <= self._reach)
-        return [(self.place(1 / most), f"÷ {most:g}"), (50.0, "1"), (self.place(most), f"× {most:g}")]
 
 
 def samples_sheet(
@@ -200,6 +181,7 @@ def write_report(
     setting: Setting,
     judgement: Judgement | None = None,
     progress: Progress | None = None,
+    **more: Any,
 ) -> Path:
     """Write a comparison as a page, and the record next to it; other files of the folder are left alone.
 
@@ -210,6 +192,7 @@ def write_report(
         setting: as they were compared.
         judgement: of the gate, where there was one.
         progress: called with (samples done, samples).
+        more: as `page` takes it.
 
     Returns:
         The page.
@@ -226,7 +209,7 @@ def write_report(
         sheet: Sheet | str = samples_sheet(recipes, setting, levels, progress)
     except AugrecipesError as error:
         sheet = str(error)  # what was measured is reported all the same
-    write_file(folder / PAGE, page(report, sheet, judgement).encode("utf-8", "replace"))
+    write_file(folder / PAGE, page(report, sheet, judgement, **more).encode("utf-8", "replace"))
     return folder / PAGE
 
 
@@ -246,25 +229,29 @@ def usable_folder(folder: Path) -> None:
             raise BenchError(f"{folder / name} is a folder, and a report has a file of this name; give another to -o")
 
 
-def page(report: Report, samples: Sheet | str, judgement: Judgement | None) -> str:
+def page(
+    report: Report, samples: Sheet | str, judgement: Judgement | None, template: Any = "page.html.j2", **more: Any
+) -> str:
     """A comparison as an HTML page.
 
     Args:
         report: as `Bench.to_json()` has it, or as `bench.json` was read.
         samples: as the recipes make them, or why there are none.
         judgement: of the gate.
+        template: that extends this page's.
+        more: that it shows.
     """
     owner = {name_of(side): side["recipe"] for side in report["sides"]}
     between = [verdict for verdict in report["verdicts"] if owner[verdict["one"]] != owner[verdict["other"]]]
     inside = [verdict for verdict in report["verdicts"] if verdict not in between]
     sweep = report["sweep"]
     points = groupby(sweep["points"], lambda point: (name_of(point), point["samples"])) if sweep else ()
-    return _ENVIRONMENT.get_template("page.html.j2").render(
+    return ENVIRONMENT.get_template(template).render(
         report=report, samples=samples, judgement=judgement, record=RECORD, headline=headline(report),
         gates=to_plain(judgement.gates) if judgement else [], last=_last(report), data=words_of(report["data"]),
         how_sure=how_sure(), margin=1 + MARGIN, name_of=name_of, shown=between or inside,
         folded=inside if between else [], sweep=[(*key, list(group)) for key, group in points], readers=readers,
-        stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK],
+        stock=[side["recipe"] for side in report["sides"] if side["level"] == STOCK], **more,
     )  # fmt: skip
 
 
@@ -298,18 +285,18 @@ def _levels(values: Sequence[float | None], between: str = " ", digits: int = 0)
     return between.join("–" if value is None else f"{value:.{digits}f}" for value in values)
 
 
-_ENVIRONMENT = Environment(
+ENVIRONMENT = Environment(
     loader=PackageLoader("augrecipes.bench"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.globals |= {
+ENVIRONMENT.globals |= {
     "stage_bars": stage_bars, "training_bars": training_bars, "sides_in_order": sides_in_order, "rows_of": rows_of,
     "Scale": Scale,
 }  # fmt: skip
-_ENVIRONMENT.filters |= {
+ENVIRONMENT.filters |= {
     "ms": figure, "percent": percent, "levels": _levels, "label": _label, "short": _short, "speed": _speed,
     "rate": rate, "uri": lambda sheet: jpeg_uri(within(sheet.pixels, _LARGEST)), "count": lambda n: f"{n:,.0f}",
     "plain": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),

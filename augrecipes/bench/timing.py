@@ -182,14 +182,15 @@ def ratio(times: Times, baseline: Times) -> Ratio:
     return Ratio(middle, middle / error, middle * error, tuple(by_round.tolist()))
 
 
-def student(rounds: int) -> float:
-    """Student's, two-sided, for `CONFIDENCE`, by its expansion around the normal one.
+def student(rounds: int, normal: float = _Z) -> float:
+    """Student's quantile, two-sided and for `CONFIDENCE`, by its expansion around the normal one.
 
     >>> round(student(15), 2), round(student(10**6), 2)
     (2.97, 2.58)
     """
     free = max(rounds - 1, 1)
-    return _Z + (_Z**3 + _Z) / (4 * free) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * free**2)
+    cubic, quintic = normal**3 + normal, 5 * normal**5 + 16 * normal**3 + 3 * normal
+    return normal + cubic / (4 * free) + quintic / (96 * free**2)
 
 
 def spread_out(total: int, count: int) -> list[int]:

@@ -18,6 +18,7 @@ import torch
 
 from augrecipes.data.loader import loader
 from augrecipes.demo.dataset import DemoData, Scenes, draw_dataset, draw_scenes
+from augrecipes.demo.glyphs import GLYPHS, RECIPES, draw_glyphs
 from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.preview import preview
 from augrecipes.progress import Parts
@@ -71,19 +72,21 @@ def run_demo(
         AugrecipesError: a recipe or a file is not as it should be.
     """
     out, start = Path(out), perf_counter()
-    tiles, photos, scenes, bags, shrink = (12, 3, 3, 3, 2) if quick else (24, 18, 6, len(BAGS), 1)
+    tiles, photos, scenes, bags, glyphs, shrink = (12, 3, 3, 3, 5, 2) if quick else (24, 18, 6, len(BAGS), 60, 1)
     with progress() as advance:
-        everything = tiles + photos + scenes + bags
+        everything = tiles + photos + scenes + 2 * len(GLYPHS) + bags
 
         def drawn(before: int) -> Callable[[int, int], None]:
             return lambda k, _: advance("drawing", before + k, everything)
 
         images = draw_dataset(out, tiles=tiles, photo_count=photos, seed=seed, shrink=shrink, progress=drawn(0))
         pairs = draw_scenes(out / "pairs", count=scenes, seed=seed, progress=drawn(tiles + photos))
+        trial = draw_glyphs(out / "trial", count=glyphs, seed=seed, progress=drawn(tiles + photos + scenes))
         slides = draw_slides(out / "slides", bags=bags, seed=seed, shrink=shrink, progress=drawn(everything - bags))
     data = (
         f"{tiles} stained tissue tiles with masks and boxes", f"{photos} photos",
         f"{scenes} scenes at three resolutions", f"{bags} slides as bags of tiles",
+        f"{2 * len(GLYPHS) * glyphs} glyphs, to learn from and to score with",
     )  # fmt: skip
     tell(Report(tables=[TextTable("A small data set, drawn by formula", (), [(each,) for each in data])]))
 
@@ -106,7 +109,7 @@ def run_demo(
             advance(f"drawing what {recipe} does", len(grids), len(jobs))
             look = options | ({"rows": 2, "columns": 2} if quick else {})
             grids.append(preview(recipe, source, out / "grids" / f"{name}.png", seed=seed, **look))
-    tell(Report(tables=[TextTable("Next", (), _next_steps(out, images.tissue))]))
+    tell(Report(tables=[TextTable("Next", (), _next_steps(out, images.tissue, trial))]))
     ok = all(proof.holds for of_one in proofs.values() for proof in of_one)
     return {"ok": ok, "proofs": proofs, "pictures": grids, "seconds": perf_counter() - start}
 
@@ -196,8 +199,9 @@ def _table(what: str, proofs: Iterable[Proof]) -> TextTable:
     return TextTable(f"One epoch of {what}", (), rows, strong=(0,), styles=styles)
 
 
-def _next_steps(out: Path, tissue: Path) -> list[tuple[str, str]]:
+def _next_steps(out: Path, tissue: Path, trial: Path) -> list[tuple[str, str]]:
     """Commands to try next."""
+    recipes = " ".join(recipe.name for recipe in RECIPES)
     return [
         ("look at", f"{out / 'grids'}{os.sep}*.png"),
         ("see the plan", "augrecipes explain stained-tissue"),
@@ -205,6 +209,10 @@ def _next_steps(out: Path, tissue: Path) -> list[tuple[str, str]]:
         ("your own pairs", "augrecipes preview sr-x4 hr=FOLDER lr=FOLDER -o pairs.png"),
         ("your own recipe", "augrecipes check my-recipe.yaml"),
         ("how fast it is", f"augrecipes bench stained-tissue {tissue.as_posix()} --against stock"),
+        (
+            "what it teaches",
+            f"cd {trial.as_posix()} && augrecipes trial {recipes} --data train --valid valid --minutes 2",
+        ),
         ("in Python", f'import augrecipes as ar; ds = ar.ImageFolder("{tissue.as_posix()}", "stained-tissue")'),
         ("write your own", "augrecipes studio  (pip install 'augrecipes[studio]')"),
     ]

@@ -24,6 +24,8 @@ from augrecipes.preview.display import jpeg_uri, within
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Mode, Recipe
 from augrecipes.report import Report, TextTable, quiet
+from augrecipes.trials import tables
+from augrecipes.trials.record import Trial
 
 _MOST_BYTES = 64 << 20  # of an image that a step makes
 _MOST_PIXELS = 24_000_000  # of a file that is read
@@ -179,3 +181,10 @@ def _(bench: Bench) -> Page:
     facts = [size, bench.mode, f"{counted(bench.rounds, 'round')} in turns, one thread", str(bench.machine)]
     said = {"list": [verdict.text for verdict in bench.verdicts]}
     return headline(bench.to_json()), facts, [{"text": bench.busy}, said, *_tables(report_of_bench(bench))]
+
+
+@_page.register
+def _(trial: Trial) -> Page:
+    facts = [trial.data, trial.network, tables.training_text(trial)]
+    said = {"list": [*tables.verdict_lines(trial), *trial.notes]}
+    return tables.headline(trial), facts, [said, *_tables(tables.report_of(trial))]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from augrecipes.errors import counted, harmless
 from augrecipes.report import Displayed, to_plain
 
 Task = Literal["classify", "segment", "sr", "bag"]
-NO_DIFFERENCE = "no difference seen"
+NO_DIFFERENCE: Final = "no difference seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,8 @@ class TrialPlan:
         batch_size: samples in a batch.
         train: training samples.
         valid: validation samples.
+        points: of the curve, at which they are scored.
+        rehearsal: seconds that it took.
         seconds: of one seed of all recipes, as expected.
         detectable: the smallest difference of two recipes' scores that could be told apart, roughly.
         device: `cpu`, or `cuda:0` and the GPU's name.
@@ -152,6 +155,8 @@ class TrialPlan:
     batch_size: int
     train: int
     valid: int
+    points: int
+    rehearsal: float
     seconds: float
     detectable: float
     device: str
@@ -189,6 +194,10 @@ class Trial(Displayed):
     verdicts: tuple[ScoreVerdict, ...]
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{one.name} {one.score.mean:.3g}" for one in self.recipes)
+        return harmless(f"<Trial of {counted(self.plan.seeds, 'seed')}, {self.metric}: {scores}>")
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""

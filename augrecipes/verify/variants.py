@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.ops.groups import NO_OP
+from augrecipes.ops.groups import DEGRADE, NO_OP, SEQUENTIAL
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, get_class
 from augrecipes.recipe.model import Arguments, Mode, Recipe, Step
 
 # What stands in the place of a single step; None: a step that does nothing.
 Change = Callable[[Step], Step | None]
+_RUN_ALL = (SEQUENTIAL, DEGRADE)  # in the order that they stand in
 
 
 def moves_pixels(step: Step) -> bool:
@@ -80,4 +81,28 @@ def with_steps(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
 def _changed(step: Step, change: Change) -> Step:
     if step.steps:
         return replace(step, steps=tuple(_changed(child, change) for child in step.steps))
-    return change(step) or Step(NO_OP, p=chance(step), target=step.target, share=step.share, site=step.site)
+    return change(step) or idle(step)
+
+
+def idle(step: Step) -> Step:
+    """A step that does nothing, with the label and probability of another."""
+    return Step(NO_OP, p=chance(step), target=step.target, share=step.share, site=step.site)
+
+
+def without_step(recipe: Recipe, mode: Mode, out: Step) -> Recipe:
+    """The recipe without one step of a section; of training, those of views and of batches count.
+
+    The others keep the labels that key their draws. In a group that chooses, a step that does nothing stands for it.
+    """
+
+    def rest(steps: tuple[Step, ...], *, choose: bool = False) -> tuple[Step, ...]:
+        return tuple(
+            idle(step) if step is out else replace(step, steps=rest(step.steps, choose=step.name not in _RUN_ALL))
+            for step in steps
+            if choose or step is not out
+        )
+
+    if mode == "eval":
+        return replace(recipe, eval=recipe.eval and rest(recipe.eval))
+    views = tuple(replace(view, steps=rest(view.steps)) for view in recipe.views)
+    return replace(recipe, steps=rest(recipe.steps), views=views, batch=rest(recipe.batch))

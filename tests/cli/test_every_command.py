@@ -31,6 +31,7 @@ WITH_DATA = {
     "verify": (("verify", "crop.yaml"), ("--samples", "1"), 0),
     "bench": (("bench", "crop.yaml"), QUICK, 0),
     "verify-store": (("verify-store",), (), 0),
+    "trial": (("trial", "crop.yaml", "good.yaml"), ("--epochs", "1", "--seeds", "1"), 0),
 }
 WITHOUT = {
     "list": (("list",), (), 0),
@@ -51,6 +52,8 @@ def desk(tmp_path_factory):
     """Recipes, images, and a store of them."""
     folder = draw_waves(tmp_path_factory.mktemp("desk") / "photos", 3, (40, 48)).parent
     (folder / "empty").mkdir()
+    for name in ("light", "dark"):
+        draw_waves(folder / "classes" / name, 5, (40, 48))
     saved = json.dumps({"transform": {"__class_fullname__": "HorizontalFlip", "p": 0.5}})
     texts = {"crop.yaml": CROP, "good.yaml": GOOD, "broken.yaml": BROKEN, "lints.yaml": LINTS, "saved.json": saved}
     for name, text in texts.items():
@@ -66,7 +69,7 @@ def desk(tmp_path_factory):
 def data(desk, tmp_path):
     """A copy of the desk; what each command reads, if it is not `photos`."""
     shutil.copytree(desk, tmp_path, dirs_exist_ok=True)
-    return {"verify-store": "store"}
+    return {"verify-store": "store", "trial": "classes"}
 
 
 def too_wide(text: str, columns: int = 80) -> list[str]:
@@ -120,7 +123,7 @@ def test_a_file_of_json_that_cannot_be_is_refused_before_the_work(run, data):
 def test_what_cannot_be_is_status_2_and_a_line(run, data, command):
     (first, _, *rest), quick, _ = WITH_DATA[command]
     rest = [] if command == "diff" else rest
-    nowhere = "nowhere/" if command == "bench" else "nowhere"  # as its words may be recipes, too
+    nowhere = "nowhere/" if command in ("bench", "trial") else "nowhere"  # as its words may be recipes, too
     for recipe, where, said in (
         ("crop.yaml", nowhere, f"{nowhere}: "),
         ("crop.yaml", "empty", "no images in this folder"),
@@ -130,7 +133,7 @@ def test_what_cannot_be_is_status_2_and_a_line(run, data, command):
         ("nowhere.yaml", "photos", "nowhere.yaml:1:1: E101"),
         ("sr-x4", "photos", "hr=FOLDER lr=FOLDER"),
     ):
-        if (command, where) == ("bench", "store"):
+        if command in ("bench", "trial") and where == "store":
             continue  # it reads stores
         result = run(first, recipe, *rest, where, *quick)
         assert result.exit_code == 2, (recipe, where, result.output)
@@ -175,7 +178,7 @@ def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
     """Of `s3://bucket/grid.png` pathlib would make the folder `s3:` here."""
     said = "s3://bucket/grid.png: is an address: give a path of this machine"
     writing = [name for name in sorted({*COMMANDS} - {"pack"}) if "--out" in run(name, "-h").output]
-    assert writing == ["bench", "demo", "diff", "eject", "import", "preview", "verify"]
+    assert writing == ["bench", "demo", "diff", "eject", "import", "preview", "trial", "verify"]
     for name in writing:
         result = run(name, "-o", "s3://bucket/grid.png")
         assert (result.exit_code, said in result.output) == (2, True), name

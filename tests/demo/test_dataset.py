@@ -3,8 +3,10 @@
 import csv
 import hashlib
 import json
+import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import cv2
@@ -15,6 +17,7 @@ import torch
 import augrecipes as ar
 from augrecipes.demo import run, tissue
 from augrecipes.demo.dataset import PAIR_SIZES, DemoData, Scenes, draw_dataset, draw_scenes
+from augrecipes.demo.glyphs import GLYPHS, RECIPES, draw_glyphs, render_glyph
 from augrecipes.demo.run import run_demo
 from augrecipes.demo.slides import BAGS, draw_slides
 from augrecipes.demo.tissue import CELL_TYPES, LABORATORIES, render_tile
@@ -105,6 +108,7 @@ DRAWS = {
                 "tissue/stroma/tile-001.jpg", "photos/landscape/photo-001.jpg"),
     "scenes": (draw_scenes, {"count": 2}, {"count": 1}, "HR/0001.png", "LR_bicubic/X4/0002x4.png"),
     "slides": (draw_slides, {"bags": 3}, {"bags": 1}, "labels.csv", "slide-2"),
+    "glyphs": (draw_glyphs, {"count": 2}, {"count": 1}, "train/b/glyph-000.png", "valid/6/glyph-001.png"),
 }  # fmt: skip
 
 
@@ -115,14 +119,16 @@ def test_a_seed_decides_every_byte_and_drawing_again_removes_only_drawings(
     seen: list[tuple[int, int]] = []
     for name, seed in (("a", 5), ("b", 5), ("c", -6)):
         seen.clear()
-        draw(tmp_path / name, seed=seed, shrink=8, **many, progress=lambda done, total: seen.append((done, total)))
-        assert seen == [(k + 1, sum(many.values())) for k in range(sum(many.values()))]
+        size = {} if draw is draw_glyphs else {"shrink": 8}
+        draw(tmp_path / name, seed=seed, **size, **many, progress=lambda done, total: seen.append((done, total)))
+        total = 2 * len(GLYPHS) if draw is draw_glyphs else sum(many.values())
+        assert seen == [(k + 1, total) for k in range(total)]
     digests = [digest(tmp_path / name) for name in "abc"]
     assert digests[0] == digests[1] != digests[2]
     assert (tmp_path / "a" / goes).exists()
     mine = (tmp_path / "a" / stays).parent / "mine.png"
     mine.write_bytes(b"kept")
-    draw(tmp_path / "a", shrink=8, **few)
+    draw(tmp_path / "a", **size, **few)
     assert mine.read_bytes() == b"kept"
     assert (tmp_path / "a" / stays).exists()
     assert not (tmp_path / "a" / goes).exists()
@@ -143,6 +149,58 @@ def test_slides_have_labels_places_and_sizes(tmp_path: Path) -> None:
         assert shapes == {(max(side // 2, 64),) * 2 + (3,)}
 
 
+def ink(kind: str, seed: int = 5) -> Any:
+    """What is darker than its surroundings, of 0..1."""
+    image = render_glyph(kind, np.random.default_rng(seed)).astype(float)
+    return np.clip(cv2.GaussianBlur(image, (0, 0), 9) - cv2.GaussianBlur(image, (0, 0), 1), 0, None)
+
+
+def likeness(one: Any, other: Any) -> float:
+    return float(np.corrcoef(one.ravel(), other.ravel())[0, 1])
+
+
+MERGED = {
+    "mirrored": (np.fliplr, ("bd", "pq")),
+    "upside down": (np.flipud, ("bp", "dq")),
+    "half a turn": (lambda image: image[::-1, ::-1], ("69", "bq", "dp")),
+}
+
+
+@pytest.mark.parametrize(("move", "pairs"), MERGED.values(), ids=MERGED)
+def test_glyphs_that_merge_are_those_that_are_said(move: Any, pairs: tuple[str, ...]) -> None:
+    mean = {kind: np.mean([ink(kind, seed) for seed in range(80)], axis=0) for kind in GLYPHS}
+    for one, other in (each for pair in pairs for each in (pair, pair[::-1])):
+        assert max(GLYPHS, key=lambda kind: likeness(move(mean[one]), mean[kind])) == other
+        assert max(GLYPHS, key=lambda kind: likeness(mean[one], mean[kind])) == one
+
+
+def test_recipes_of_glyphs_are_clean_and_score_the_same_images(tmp_path: Path) -> None:
+    root = draw_glyphs(tmp_path, count=2)
+    assert {path.name for path in root.glob("*.yaml")} == {recipe.name for recipe in RECIPES}
+    datasets = [ar.ImageFolder(root / "train", root / recipe.name, mode="eval") for recipe in RECIPES]
+    first, *others = (np.stack([ds[k]["image"] for k in range(12)]) for ds in datasets)
+    assert first.shape == (12, 3, 32, 32)
+    assert all((other == first).all() for other in others)
+    for path in RECIPES:
+        assert ar.load(path).name == path.stem
+        assert ar.lint(ar.load(path)) == ()
+
+
+def test_digits_come_where_scikit_learn_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = np.random.default_rng(0).integers(0, 17, (420, 8, 8)).astype(float)
+    digits = SimpleNamespace(images=images, target=np.arange(420) % 10)
+    monkeypatch.setitem(sys.modules, "sklearn", ModuleType("sklearn"))
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", SimpleNamespace(load_digits=lambda: digits))
+    root = draw_glyphs(tmp_path / "with", count=1) / "digits"
+    counts = {split: [len(list((root / split / str(k)).iterdir())) for k in range(10)] for split in ("train", "valid")}
+    assert counts == {"train": [40] * 10, "valid": [2] * 10}
+    written = cv2.imread(str(root / "valid" / "3" / "glyph-001.png"), cv2.IMREAD_UNCHANGED)
+    assert written.shape == (16, 16)
+    np.testing.assert_array_equal(written[::2, 1::2], (images[413] * 255 / 16).astype(np.uint8))
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert not (draw_glyphs(tmp_path / "without", count=1) / "digits").exists()
+
+
 # The demo as a whole, as small as it goes.
 
 
@@ -154,7 +212,7 @@ def test_the_demo_runs_proves_and_writes(tmp_path: Path) -> None:
         progress=lambda: nullcontext(lambda *now: doing.append(now)),
     )  # fmt: skip
     assert report["ok"]
-    assert {what for what, _, total in doing if total == 21} == {"drawing"}
+    assert {what for what, _, total in doing if total == 33} == {"drawing"}
     assert [done for what, done, _ in doing if what.startswith("reading ")] == [*range(6), *range(4), *range(4)]
     assert [done for what, done, _ in doing if what.startswith("drawing what ")] == list(range(12))
     assert [what.partition(",")[0] for what in report["proofs"]] == ["images", "pairs", "bags"]

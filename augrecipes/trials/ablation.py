@@ -1,0 +1,142 @@
+"""What each step of a recipe brings: arms that lack one step each, and successive halving of their seeds.
+
+Successive halving (Jamieson and Talwalkar, 2016) gives all arms a few seeds, then the more promising half twice as
+many, and so on. Here an arm promises a verdict: its difference from the whole recipe is large, measured by its noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from augrecipes.errors import AugrecipesError
+from augrecipes.lint import lint
+from augrecipes.lint.record import along, arriving, on_one_grid
+from augrecipes.ops.groups import DEGRADE, NO_OP
+from augrecipes.ops.records import op_record
+from augrecipes.ops.registry import chance
+from augrecipes.ops.sizes import SizeBounds
+from augrecipes.recipe.model import Recipe, Step
+from augrecipes.trials.statistics import ALPHA, compare, seeds_needed
+from augrecipes.verify.variants import without_step
+
+Scores = Mapping[str, Sequence[float]]
+_TINY = 1e-300  # divides where no difference varies
+
+
+def arms(
+    recipe: Recipe, attempt: Callable[[Recipe], object] = lambda _: None
+) -> tuple[dict[str, Recipe], list[tuple[str, str]]]:
+    """The whole recipe, and the recipe without each of its training steps; the others keep their draws.
+
+    Steps inside groups are left out, too, and those of `batch:`; a policy goes as one. Written as YAML an arm is
+    labelled anew, and draws otherwise: an arm is the Recipe.
+
+    Args:
+        recipe: of any kind.
+        attempt: called with each arm, reads some samples of it; an AugrecipesError is a reason to do without the arm.
+
+    Returns:
+        Recipes by name, the whole one first; and steps that cannot be left out, with the reason.
+
+    >>> import augrecipes as ar
+    >>> recipes, obstacles = arms(ar.load("folder-128"))
+    >>> list(recipes), obstacles
+    (['folder-128', 'without SmallestMaxSize#1', 'without HorizontalFlip#1'], \
+[('RandomCrop#1', 'images would have several sizes without it')])
+    """
+    recipes, obstacles = {recipe.name: recipe}, list[tuple[str, str]]()
+    of_batch = [(f"batch.{step.site}", step, parent) for step, parent in _steps(recipe.batch)]
+    for label, step, parent in [
+        (step.site, step, parent) for step, parent in _steps(recipe.listed("train"))
+    ] + of_batch:
+        arm = without_step(recipe, "train", step)
+        if reason := _reason(recipe, arm, step, parent) or _failure(arm, attempt):
+            obstacles.append((label, reason))
+        else:
+            recipes[f"without {label}"] = arm
+    return recipes, obstacles
+
+
+def _steps(steps: Sequence[Step], parent: Step | None = None) -> Iterator[tuple[Step, Step | None]]:
+    """Every step and what it stands in, without what stands in policies and in groups that never act."""
+    for step in steps:
+        yield step, parent
+        if step.written is None and chance(step) > 0:
+            yield from _steps(step.steps, step)
+
+
+def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None) -> str:
+    """Why a step cannot be left out; empty where it can."""
+    if chance(step) <= 0 or step.name == NO_OP:
+        return "it never does anything"
+    if parent is not None and len(parent.steps) == 1:
+        return f"it is all that {parent.site} does"
+    if parent is not None and any(step in top.walk() for top in recipe.batch):
+        return f"another step of {parent.site} would take its place"
+    if any(inner.name == DEGRADE or op_record(inner.name).resizes == "target" for inner in step.walk()):
+        return "it makes a target, or gives one its size"
+    size, other = _final_size(recipe), _final_size(arm)
+    if size.exact and (size.low, size.high) != (other.low, other.high):
+        return f"images would have {'another size' if other.exact else 'several sizes'} without it"
+    known = {problem.message for problem in lint(recipe, advice=False)}
+    problems = [problem for problem in lint(arm, advice=False) if problem.severity == "error"]
+    return next((problem.message for problem in problems if problem.message not in known), "")
+
+
+def _final_size(recipe: Recipe) -> SizeBounds:
+    """What is known of the size behind the training steps."""
+    sizes = [size for _, _, size in along(recipe, next(on_one_grid(recipe)))]
+    return sizes[-1] if sizes else arriving(recipe)
+
+
+def _failure(arm: Recipe, attempt: Callable[[Recipe], object]) -> str:
+    try:
+        attempt(arm)
+    except AugrecipesError as error:
+        return str(error)
+    return ""
+
+
+def rungs(seeds: int, arms: int) -> tuple[int, ...]:
+    """The numbers of seeds at which arms are judged, each half the next; the fewest can decide.
+
+    >>> rungs(8, 4), rungs(24, 4), rungs(64, 4)
+    ((8,), (12, 24), (16, 32, 64))
+    """
+    looks = 1
+    while seeds_needed(arms, ALPHA / (looks + 1)) <= seeds >> looks:
+        looks += 1
+    return tuple(seeds >> look for look in reversed(range(looks)))
+
+
+def most_runs(rungs: Sequence[int], arms: int) -> int:
+    """Trainings that an ablation takes, if nothing is decided before its end; those of the whole recipe included.
+
+    >>> most_runs((9, 18), 4), most_runs((18,), 4)
+    (72, 90)
+    """
+    runs = 0
+    for before, rung in zip((0, *rungs), rungs, strict=False):
+        runs += (1 + arms) * (rung - before)
+        arms = -(-arms // 2)
+    return runs
+
+
+def survivors(scores: Scores, whole: str, rung: int, rungs: Sequence[int]) -> tuple[str, ...]:
+    """The arms that go on to the next rung: of those that are undecided the half whose difference is clearest.
+
+    Args:
+        scores: of the whole recipe and of all arms, by seed; those that stopped before have fewer.
+        whole: name of the whole recipe.
+        rung: number of the rung that all others have come to, from 0.
+        rungs: numbers of seeds.
+    """
+    if rung + 1 >= len(rungs):
+        return ()
+    clarity = {
+        verdict.b: abs(verdict.difference) / max(verdict.smallest, _TINY) if verdict.seeds else 0.0
+        for verdict in compare(scores, whole, rungs)
+        if verdict.verdict not in ("a", "b") and len(scores[verdict.b]) >= rungs[rung]
+    }
+    clearest = sorted(clarity, key=clarity.__getitem__, reverse=True)[: -(-len(clarity) // 2)]
+    return tuple(name for name in clarity if name in clearest)

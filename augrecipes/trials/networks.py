@@ -1,0 +1,142 @@
+"""The networks of trials: plain, of 200,000 to 500,000 parameters, quick enough to be trained many times in minutes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_LARGEST, _LARGEST_TILE = 48, 32  # px of an image, and of a tile of a bag, that a network which names classes looks at
+_MOMENTUM = 0.25
+_LARGEST_MAP = 96  # px in which classes of pixels are told apart
+
+
+def reduce_to(images: Tensor, largest: int) -> Tensor:
+    """Average images (n, C, H, W) down, so that the longer side has at most `largest` px; small ones stay.
+
+    >>> reduce_to(torch.ones(1, 3, 256, 128), 64).shape
+    torch.Size([1, 3, 64, 32])
+    """
+    height, width = images.shape[-2:]
+    factor = largest / max(height, width)
+    if factor >= 1:
+        return images
+    return functional.adaptive_avg_pool2d(images, (max(1, round(height * factor)), max(1, round(width * factor))))
+
+
+def convolutions(channels: int, width: int, count: int = 2) -> nn.Sequential:
+    """3×3 convolutions, each with ReLU and batch normalisation, whose statistics settle soon: trainings are short."""
+    layers: list[nn.Module] = []
+    for k in range(count):
+        layers += [nn.Conv2d(width if k else channels, width, 3, padding=1, bias=False)]
+        layers += [nn.BatchNorm2d(width, momentum=_MOMENTUM), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+class ConvNet(nn.Module):
+    """Classify images (n, C, H, W), of which it sees at most 48 px a side: logits (n, classes).
+
+    Four stages of convolutions with maximum pooling between them, then the maximum over all places.
+    """
+
+    def __init__(self, channels: int, classes: int, largest: int = _LARGEST) -> None:
+        super().__init__()
+        self.largest = largest
+        widths = (24, 48, 96, 128)
+        deeper = (convolutions(*pair) for pair in pairwise(widths))
+        self.stages = nn.ModuleList((convolutions(channels, widths[0], 1), *deeper))
+        self.classes = nn.Linear(widths[-1], classes)
+
+    def embed(self, images: Tensor) -> Tensor:
+        """Embeddings (n, 128)."""
+        values = reduce_to(images, self.largest)
+        for number, stage in enumerate(self.stages):
+            values = stage(values if not number else functional.max_pool2d(values, 2, ceil_mode=True))
+        return values.amax((-2, -1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits."""
+        logits: Tensor = self.classes(self.embed(images))
+        return logits
+
+
+class AttentionBag(nn.Module):
+    """Classify bags of tiles (n, tiles, C, H, W): gated attention over the tiles' embeddings, logits (n, classes).
+
+    Source: Ilse, Tomczak and Welling, "Attention-based deep multiple instance learning", ICML 2018.
+    """
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.tiles = ConvNet(channels, classes, _LARGEST_TILE)
+        width = self.tiles.classes.in_features
+        self.value, self.gate, self.weight = nn.Linear(width, 64), nn.Linear(width, 64), nn.Linear(64, 1)
+
+    def forward(self, bags: Tensor, padding: Tensor | None = None) -> Tensor:
+        """Logits; `padding` (n, tiles) is True where a bag has no tile."""
+        embeddings = self.tiles.embed(bags.flatten(0, 1)).reshape(*bags.shape[:2], -1)
+        attention = self.weight(torch.tanh(self.value(embeddings)) * torch.sigmoid(self.gate(embeddings)))[..., 0]
+        if padding is not None:
+            attention = attention.masked_fill(padding, -torch.inf)
+        logits: Tensor = self.tiles.classes((attention.softmax(1)[..., None] * embeddings).sum(1))
+        return logits
+
+
+class UNet(nn.Module):
+    """Tell the class of each pixel of images (n, C, H, W), in at most 96 px a side: logits (n, classes, H, W).
+
+    Source: Ronneberger, Fischer and Brox, "U-Net", MICCAI 2015; with bilinear enlargement.
+    """
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        widths = (16, 32, 64, 96)
+        deeper = [*pairwise(widths)]
+        self.down = nn.ModuleList((convolutions(channels, widths[0], 1), *(convolutions(*pair) for pair in deeper)))
+        self.up = nn.ModuleList(convolutions(fine + coarse, fine, 1) for fine, coarse in deeper[::-1])
+        self.classes = nn.Conv2d(widths[0], classes, 1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits."""
+        values, levels = reduce_to(images, _LARGEST_MAP), list[Tensor]()
+        for number, stage in enumerate(self.down):
+            values = stage(values if not number else functional.max_pool2d(values, 2, ceil_mode=True))
+            levels.append(values)
+        for stage, level in zip(self.up, levels[-2::-1], strict=True):
+            values = stage(torch.cat((level, _enlarge(values, level.shape[-2:])), 1))
+        return _enlarge(self.classes(values), images.shape[-2:])
+
+
+class Enlarger(nn.Module):
+    """Enlarge images (n, C, H, W) by a whole factor: residual convolutions, then pixels from channels.
+
+    Source: the residual blocks of EDSR (Lim et al., CVPR Workshops 2017) and the sub-pixel layer of Shi et al., CVPR
+    2016; what is learned is added to the bilinear enlargement.
+    """
+
+    def __init__(self, channels: int, factor: int, width: int = 48, blocks: int = 4) -> None:
+        super().__init__()
+        self.factor = factor
+        self.first = nn.Conv2d(channels, width, 3, padding=1)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(width, width, 3, padding=1), nn.ReLU(inplace=True), nn.Conv2d(width, width, 3, padding=1)
+            )
+            for _ in range(blocks)
+        )
+        self.last = nn.Conv2d(width, channels * factor**2, 3, padding=1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Enlarged images."""
+        values = self.first(images)
+        for block in self.blocks:
+            values = values + block(values)
+        height, width = images.shape[-2:]
+        plain = _enlarge(images, (height * self.factor, width * self.factor))
+        return plain + functional.pixel_shuffle(self.last(values), self.factor)
+
+
+def _enlarge(values: Tensor, size: tuple[int, ...]) -> Tensor:
+    return functional.interpolate(values, size=size, mode="bilinear", align_corners=False)

@@ -1,0 +1,81 @@
+"""How much training fits into the minutes of a trial, as a rehearsal measures it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from augrecipes.trials.record import TrialPlan
+from augrecipes.trials.statistics import smallest_difference
+from augrecipes.trials.training import Trainee, Trainer, TrainingResult, threads_of_torch
+
+_STEPS = 5  # of the rehearsal, of each recipe
+_FEWEST, _MOST_EPOCHS = 8, 100  # steps and epochs of a training
+_POINTS = 4  # of the curve
+_USABLE = 0.85  # of the time; the rest is for a machine that slows down
+_VALIDATING = 0.3  # of the time, at most
+_LEAST_SCORED, _MOST_SCORED = 32, 2_000  # validation samples
+_DISAGREEMENT = 0.1  # share of samples on which two networks differ, at least, where scores are shares
+
+
+def rehearse(
+    trainer: Trainer, trainees: Sequence[Trainee], minutes: float, seeds: int, epochs: float | None,
+    elapsed: Callable[[], float],
+) -> TrialPlan:  # fmt: skip
+    """Train a few steps under each recipe, and plan what fits into the minutes.
+
+    Args:
+        trainer: of all.
+        trainees: each is trained with each seed.
+        minutes: of the whole trial.
+        seeds: at most.
+        epochs: of each training; None: as many as fit.
+        elapsed: seconds since the trial began.
+    """
+    first = trainees[0]
+    part = np.arange(min(len(first.valid), _LEAST_SCORED))
+    short = [replace(one, valid=one.valid.subset(part), augmented={}) for one in trainees]
+    runs: list[TrainingResult] = []
+    for one in short:
+        trainer.train(one, 0, 2, 1)  # everything is warm then
+        runs.append(trainer.train(one, 0, _STEPS, 1))
+    step = sum(run.step_seconds for run in runs)
+    start = sum(run.seconds - run.train_seconds - run.valid_seconds * len(part) for run in runs)
+    by_sample = sum(run.valid_seconds for run in runs)
+    once = sum(run.valid_seconds * len(one.augmented) for run, one in zip(runs, trainees, strict=True))
+    most = min(len(first.valid), _MOST_SCORED)
+    steps_per_epoch = max(1, len(first.train) // trainer.batch_size)
+    seconds = _USABLE * (60 * minutes - elapsed())
+
+    def fitting(seeds: int) -> tuple[int, int, int]:
+        """Steps, points of the curve, and validation samples, for so many seeds."""
+        left = max(seconds / seeds - start, 1e-9)
+        validating = _VALIDATING * left
+        points = max(1, min(_POINTS, int((validating / most - once) / by_sample)))
+        valid = min(most, max(_LEAST_SCORED, int(validating / (points * by_sample + once))))
+        if epochs is not None:
+            return max(1, round(epochs * steps_per_epoch)), points, valid
+        steps = int((left - valid * (points * by_sample + once)) / step)
+        return min(steps // steps_per_epoch, _MOST_EPOCHS) * steps_per_epoch or steps, points, valid
+
+    fit = seeds
+    while fit > 1 and epochs is None and fitting(fit)[0] < _FEWEST:
+        fit -= 1
+    steps, points, valid = fitting(fit)
+    steps = max(steps, 1 if epochs is not None else _FEWEST)
+    planned = start + steps * step + valid * (points * by_sample + once)
+    if epochs is not None:
+        fit = max(1, min(seeds, int(seconds / planned)))
+    pairs = list(combinations(runs, 2)) or [(runs[0], runs[0])]
+    differences = [np.subtract(a.scores, b.scores).std() for a, b in pairs]
+    floor = 0.0 if trainer.lesson.unit else _DISAGREEMENT**0.5
+    noise = max(*differences, floor) / valid**0.5
+    return TrialPlan(
+        minutes=minutes, seeds=fit, asked=seeds, epochs=round(steps / steps_per_epoch, 3), steps=steps,
+        batch_size=trainer.batch_size, train=len(first.train), valid=valid, points=points,
+        rehearsal=elapsed(), seconds=planned,
+        detectable=smallest_difference(noise, fit), device=trainer.device.name, threads=threads_of_torch(),
+    )  # fmt: skip

@@ -1,0 +1,229 @@
+"""A trial as a report: verdicts in plain English, scores with affinity and diversity, curves, and classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil, floor, log10, nan
+
+from augrecipes.bench.scales import LinearScale, has_place
+from augrecipes.bench.verdicts import percent, rate
+from augrecipes.errors import counted
+from augrecipes.report import Note, Report, TextTable
+from augrecipes.trials.record import NO_DIFFERENCE, CurvePoint, ScoreVerdict, SeedEstimate, Trial, TrialPlan
+
+WITHOUT = "without "  # begins the names of an ablation, but for that of the whole recipe
+CLASSES = 12  # that are shown, where there are more
+DEFINITIONS = (
+    "affinity: score on augmented validation samples over that on plain ones, 1 is in distribution; diversity: "
+    "training loss over that without augmentation, more is more diverse (Gontijo-Lopes et al., 2020)"
+)
+_METHOD = "in brackets 95 % intervals over the seeds (BCa); p of the sign-flip test"
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_CURVE, _COLUMNS = 10, 6  # points of a curve, and recipes next to each other, that a terminal shows
+_DIGITS = 3  # behind the point, at most
+
+
+def report_of(trial: Trial) -> Report:
+    """Returns all of a trial but its worst samples."""
+    facts = {
+        "data": trial.data,
+        "validation": trial.valid,
+        "network": f"{trial.network}, on {trial.plan.device} with {counted(trial.plan.threads, 'thread')}",
+        "training": training_text(trial),
+        "machine": trial.machine,
+    }
+    notes = [*map(Note, verdict_lines(trial)), Note(how_sure(trial), "", "faint")]
+    tables = [TextTable("Verdicts", (), [], notes=notes)] if trial.verdicts else []
+    tables.append(_scores(trial))
+    tables += [_classes(trial)] if class_names(trial) and len(trial.recipes) <= _COLUMNS else []
+    return Report(facts, tables, [Note(text, "note:", "warning") for text in trial.notes])
+
+
+def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
+    """Returns what is said before a trial begins.
+
+    Args:
+        plan: as the rehearsal measured it.
+        unit: of the scores, `dB`, or empty for shares.
+    """
+    samples = f"{plan.train:,} training and {plan.valid:,} validation samples"
+    detectable = f"a difference of about {score_text(unit, plan.detectable, 'points')} could be told apart"
+    return [
+        f"{plan.minutes:g} minutes fit {_volume(plan)}, on {samples}: {plan.seconds:,.3g} s for a seed of all recipes",
+        detectable if has_place(plan.detectable) else "so few seeds cannot tell any difference apart",
+        *(
+            [f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked)} fits them"]
+            * (plan.seeds < plan.asked)
+        ),
+    ]
+
+
+def _volume(plan: TrialPlan) -> str:
+    """How much is trained, in words."""
+    steps = f"{counted(plan.steps, 'step')} in batches of {plan.batch_size}"
+    return f"{counted(plan.seeds, 'seed')} of {plan.epochs:.3g} epochs ({steps})"
+
+
+def _more_seeds(plan: TrialPlan, seeds: int) -> str:
+    """The option that makes it so many seeds: that of their number, or where fewer fitted, that of the minutes."""
+    return f"--seeds {seeds}" if seeds > plan.asked else f"--minutes {ceil(plan.minutes * seeds / max(plan.seeds, 1))}"
+
+
+def training_text(trial: Trial) -> str:
+    """How much was trained, and how long that took, in words."""
+    minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} minutes"
+    return f"{_volume(trial.plan)} of each recipe on {trial.plan.train:,} samples, in {minutes}"
+
+
+def how_sure(trial: Trial) -> str:
+    """What brackets and p are, in words."""
+    adjusted = f", adjusted for {len(trial.verdicts)} pairs (Holm)" * (len(trial.verdicts) > 1)
+    return f"{_METHOD}{adjusted}; what would have been seen, in 80 % of trials"
+
+
+def figures(unit: str, *scores: float) -> list[str]:
+    """Scores as numbers of percent, or of dB, with as many digits as tell the lowest from the highest.
+
+    >>> figures("", 0.8731, 0.861, 0.885), figures("dB", 28.4123, 28.4109), figures("", float("nan"))
+    (['87.3', '86.1', '88.5'], ['28.412', '28.411'], ['–'])
+    """
+    times, digits = (1, 2) if unit else (100, 1)
+    finite = [times * score for score in scores if has_place(score)]
+    if spread := max(finite, default=0) - min(finite, default=0):
+        digits = max(digits, min(_DIGITS, -floor(log10(spread))))
+    return [f"{times * score:z.{digits}f}" if has_place(score) else "–" for score in scores]
+
+
+def score_text(unit: str, score: float, share: str = "%") -> str:
+    """A score, or a difference of scores, with its unit; that of shares is `share`.
+
+    >>> score_text("", 0.8731), score_text("dB", 28.412), score_text("", 0.014, "points")
+    ('87.3 %', '28.41 dB', '1.4 points')
+    """
+    return f"{figures(unit, score)[0]} {unit or share}"
+
+
+def difference_text(unit: str, difference: SeedEstimate) -> str:
+    """A difference of scores, and its interval.
+
+    >>> difference_text("", SeedEstimate(0.021, 0.012, 0.03)), difference_text("dB", SeedEstimate(-0.2, -0.3, 0.05))
+    ('+2.1 points (1.2 to 3.0)', '-0.20 dB (-0.30 to 0.05)')
+    """
+    mean, low, high = figures(unit, difference.mean, difference.low, difference.high)
+    return f"{'+' * (difference.mean >= 0)}{mean} {unit or 'points'} ({low} to {high})"
+
+
+def estimate_text(estimate: SeedEstimate | None, unit: str = "ratio") -> str:
+    """A mean and its interval, of scores or of ratios; without an interval that has no width.
+
+    >>> estimate_text(SeedEstimate(0.8731, 0.861, 0.885), ""), estimate_text(SeedEstimate(0.93, 0.93, 0.93))
+    ('87.3 (86.1–88.5)', '0.93')
+    """
+    if estimate is None:
+        return ""
+    mean, low, high = figures(unit, estimate.mean, estimate.low, estimate.high)
+    return f"{mean} ({low}–{high})" if low != high else mean
+
+
+def verdict_lines(trial: Trial) -> list[str]:
+    """Returns what may be said of each two recipes."""
+    return [verdict_text(one, trial) for one in trial.verdicts if one.verdict is not None] + undecided_lines(trial)
+
+
+def undecided_lines(trial: Trial) -> list[str]:
+    """Returns what the seeds cannot decide, and what it takes."""
+    undecided = Counter((one.seeds, one.needed) for one in trial.verdicts if one.verdict is None)
+    return [
+        f"{counted(seeds, 'seed')} cannot decide {counted(pairs, 'pair')}; it takes {needed}: "
+        f"{_more_seeds(trial.plan, needed)}"
+        for (seeds, needed), pairs in undecided.items()
+    ]
+
+
+def shown_difference(verdict: ScoreVerdict) -> SeedEstimate:
+    """Returns the difference as the sentence has it: of the better recipe, or of the whole one."""
+    if verdict.verdict == "b" and not ablated_step(verdict):
+        return SeedEstimate(-verdict.difference, -verdict.high, -verdict.low)
+    return SeedEstimate(verdict.difference, verdict.low, verdict.high)
+
+
+def verdict_text(verdict: ScoreVerdict, trial: Trial) -> str:
+    """What one decided comparison lets one say."""
+    a, b, step, winner = verdict.a, verdict.b, ablated_step(verdict), verdict.verdict
+    p = "p < 0.001" if verdict.p < 0.0005 else f"p = {verdict.p:.{2 + (verdict.p < 0.0995)}f}"
+    difference = f"{difference_text(trial.unit, shown_difference(verdict))}, {p}"
+    if winner == NO_DIFFERENCE:
+        between = f"with and without {step}" if step else f"between {a} and {b}"
+        seen = f"one of {score_text(trial.unit, verdict.smallest, 'points')} or more would have been seen; "
+        return f"{NO_DIFFERENCE} {between}: {seen * has_place(verdict.smallest)}it is {difference}"
+    better = f"{a} is better than {b}" if winner == "a" else f"{b} is better than {a}"
+    what = f"{step} {'helps' if winner == 'a' else 'hurts'}" if step else better
+    return f"{what}: {trial.metric} {difference}"
+
+
+def ablated_step(verdict: ScoreVerdict) -> str:
+    """The step that an ablation left out; of other comparisons, nothing."""
+    return verdict.b.removeprefix(WITHOUT) if verdict.b.startswith(WITHOUT) else ""
+
+
+def headline(trial: Trial) -> str:
+    """One sentence: which recipe is better or which steps help; or that no difference was seen, or could be."""
+    lines, best = verdict_lines(trial), max(trial.recipes, key=lambda one: (has_place(one.score.mean), one.score.mean))
+    sides = {side: [one for one in trial.verdicts if one.verdict == side] for side in ("a", "b", NO_DIFFERENCE)}
+    if not lines:
+        return f"{best.name}: {trial.metric} {score_text(trial.unit, best.score.mean)}"
+    if len(lines) == 1 or not any(sides.values()):
+        return lines[-1]
+    if not (sides["a"] or sides["b"]):
+        return f"{NO_DIFFERENCE} in any of {len(sides[NO_DIFFERENCE])} pairs"
+    if any(map(ablated_step, trial.verdicts)):
+        steps = [(word, [*map(ablated_step, sides[word[0]])]) for word in ("a help", "b hurt")]
+        return "; ".join(f"{', '.join(some)} {word[2:]}{'s' * (len(some) == 1)}" for word, some in steps if some)
+    beaten = [one.b for one in sides["a"] if one.a == best.name] + [one.a for one in sides["b"] if one.b == best.name]
+    others = [one.name for one in trial.recipes if one.name not in (best.name, *beaten)]
+    tied = f"scores highest of {len(trial.recipes)}, with {NO_DIFFERENCE} to {' and '.join(others)}"
+    return f"{best.name} {tied if others else f'is better than each of the {len(beaten)} others'}"
+
+
+def _scores(trial: Trial) -> TextTable:
+    """A row for each recipe; all curves are at one scale."""
+    scale = LinearScale(point.score for one in trial.recipes for point in one.curve)
+    rows = [
+        [
+            one.name, estimate_text(one.score, trial.unit),
+            *(figures("ratio", ratio.mean)[0] if ratio else "" for ratio in (one.affinity, one.diversity)),
+            rate(one.samples_per_second), percent(one.waiting, 0), _sparkline(one.curve, scale),
+        ]
+        for one in trial.recipes
+    ]  # fmt: skip
+    headings = ["", f"{trial.metric} {trial.unit or '%'}", "affinity", "diversity", "samples/s", "waiting", "curve"]
+    notes = [Note(DEFINITIONS, "", "faint")] * any(one.affinity or one.diversity for one in trial.recipes)
+    return TextTable("Scores", headings, rows, right=range(1, 6), strong=(6,), notes=notes)
+
+
+def _sparkline(curve: Sequence[CurvePoint], scale: LinearScale) -> str:
+    """Some scores, the last among them, as blocks of their height on a scale; a gap where there is none."""
+    scores = [point.score for point in curve[:: min(-len(curve) // _CURVE, -1)]][::-1]
+    return "".join(_BLOCKS[round(scale.place(one) * 0.07)] if has_place(one) else " " for one in scores)
+
+
+def class_names(trial: Trial) -> list[str]:
+    """Returns the classes that have scores: where there are many, those first on which recipes differ most."""
+    names = dict.fromkeys(name for recipe in trial.recipes for name in recipe.classes)
+
+    def sameness(name: str) -> float:
+        scores = [score for one in trial.recipes if has_place(score := one.classes.get(name, nan))] or [0.0]
+        return min(scores) - max(scores) if len(trial.recipes) > 1 else scores[0]  # of one recipe the lowest first
+
+    return sorted(names, key=sameness) if len(names) > CLASSES else [*names]
+
+
+def _classes(trial: Trial) -> TextTable:
+    """A row for each class, or for those on which the recipes differ most."""
+    names, headings = class_names(trial), ["", *(recipe.name for recipe in trial.recipes)]
+    rows = [[name, *(figures(trial.unit, one.classes.get(name, nan))[0] for one in trial.recipes)] for name in names]
+    more = f"those on which recipes differ most; --json FILE has {len(names) - CLASSES} more"
+    notes = [Note(more, "", "faint")] * (len(names) > CLASSES)
+    title = f"{trial.metric} by class, {trial.unit or '%'}"
+    return TextTable(title, headings, rows[:CLASSES], right=range(1, len(headings)), notes=notes)

@@ -1,0 +1,192 @@
+"""What a trial teaches: of each task the network, the loss, and the score of every validation sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from augrecipes.bench.timing import spread_out
+from augrecipes.data.dataset import RecipeDataset
+from augrecipes.errors import BenchError
+from augrecipes.recipe.model import Recipe
+from augrecipes.trials.networks import AttentionBag, ConvNet, Enlarger, UNet
+from augrecipes.trials.record import Task
+from augrecipes.trials.split import labels_of
+
+IGNORED = -100  # of masks: no class
+_VOID = 255  # by convention of stored masks: no class, where there are more than two values
+_MOST_CLASSES, _MASKS = 10_000, 200
+_LEAST_ERROR = 1e-10  # 100 dB
+
+Batch = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BatchScores:
+    """How good the outputs of a batch are.
+
+    Attributes:
+        scores: of each sample (n,).
+        predicted: class of each sample (n,), or None.
+        counts: by sample and class what is right, and of how much (n, classes, 2); None without classes.
+    """
+
+    scores: Tensor
+    predicted: Tensor | None = None
+    counts: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A task on data: what is trained, and how it is scored.
+
+    Attributes:
+        task: its name.
+        metric: of the scores.
+        unit: of the scores, or empty for shares.
+        batch_size: of training, at most.
+        source: key of what the network gets.
+        target: key of what is learned.
+        classes: names of the classes; empty without.
+        network: makes a network for images of so many channels.
+        losses: of each sample (n,), from the output and the batch.
+        assess: the output of the network.
+        by_class: the score is the mean over classes, not over samples.
+    """
+
+    task: Task
+    metric: str
+    unit: str
+    batch_size: int
+    source: str
+    target: str
+    classes: tuple[str, ...]
+    network: Callable[[int], nn.Module]
+    losses: Callable[[Tensor, Batch], Tensor]
+    assess: Callable[[Tensor, Batch], BatchScores]
+    by_class: bool = False
+
+    def score(self, scores: Tensor, counts: Tensor | None) -> tuple[float, list[float]]:
+        """The score of all samples, and that of each class (NaN where no sample has it)."""
+        if counts is None:
+            return float(scores.double().mean()), []
+        right, whole = counts.double().sum(0).unbind(-1)
+        by_class = right / whole  # 0 / 0 is NaN: a class that is nowhere
+        return float(by_class.nanmean() if self.by_class else scores.double().mean()), by_class.tolist()
+
+
+def lesson_of(asked: Task | None, recipe: Recipe, train: RecipeDataset, valid: RecipeDataset) -> Lesson:
+    """The lesson of a task; None: of the task that goes with the recipe's kind and the data.
+
+    Raises:
+        BenchError: the data do not have what the task is about.
+    """
+    by_kind = "sr" if recipe.facts.scales else "bag" if recipe.facts.tiles else None
+    by_data = "segment" if train.table.masked and train.labels is None else "classify"
+    task: Any = asked or by_kind or by_data
+    able = () if recipe.facts.views else (by_kind,) if by_kind else ("classify", "segment")
+    if task not in able:
+        cure = f"say --task {' or '.join(able)}" if able else "compare recipes whose samples are images, pairs or bags"
+        raise BenchError(f"{recipe.name} is of kind {recipe.kind}, and --task {task} is not for these: {cure}")
+    if task == "sr":
+        return _enlargement(recipe)
+    if task == "segment":
+        return _segmentation(train, valid)
+    return _classification(task, train, valid)
+
+
+def _classification(task: Task, train: RecipeDataset, valid: RecipeDataset) -> Lesson:
+    labels: list[Any] = [labels_of(one) for one in (train, valid)]
+    where = "a folder for each class, or a list with a column `label`"
+    if any(column is None or column.ndim > 1 for column in labels):
+        what = "have several classes each" if labels[0] is not None else "have no labels"
+        where = "labels.csv with columns bag and label" if task == "bag" else where
+        raise BenchError(f"samples {what}, and --task {task} needs one class a sample: {where}")
+    numbers = np.concatenate(labels)
+    count = 1 + int(numbers.max())
+    names = {number: name for name, number in (train.class_to_idx or {}).items()}
+    if len(np.unique(numbers)) < 2 or numbers.min() < 0 or count > _MOST_CLASSES:
+        what = f"labels are {numbers.min()}..{numbers.max()}, {len(np.unique(numbers))} of them"
+        raise BenchError(f"{what}; --task {task} needs two to {_MOST_CLASSES:,} classes, numbered from 0")
+    classes = tuple(names.get(k, str(k)) for k in range(max(count, 1 + max(names, default=0))))
+
+    def losses(output: Tensor, batch: Batch) -> Tensor:
+        return functional.cross_entropy(output, batch["label"], reduction="none")
+
+    def assess(output: Tensor, batch: Batch) -> BatchScores:
+        predicted, labels = output.argmax(1), batch["label"]
+        right, belongs = predicted == labels, functional.one_hot(labels, len(classes))
+        return BatchScores(right.float(), predicted, torch.stack((belongs * right[:, None], belongs), -1))
+
+    network = ConvNet if task == "classify" else AttentionBag
+    size = 32 if task == "classify" else 4
+    make = partial(network, classes=len(classes))
+    return Lesson(task, "accuracy", "", size, "image", "label", classes, make, losses, assess)
+
+
+def _segmentation(train: RecipeDataset, valid: RecipeDataset) -> Lesson:
+    masks: list[Any] = [
+        one.given(k).rest.get("mask") for one in (train, valid) for k in spread_out(len(one), min(len(one), _MASKS))
+    ]
+    if any(mask is None for mask in masks):
+        raise BenchError("samples have no masks, and --task segment needs one each: --masks FOLDER")
+    values = np.unique(np.concatenate([np.unique(mask) for mask in masks])).tolist()
+    ids = [value for value in values if value >= 0 and (value != _VOID or len(values) < 3)]
+    if not 1 < len(ids) <= _MOST_CLASSES:
+        raise BenchError(f"masks hold the values {values[:9]}; --task segment needs two classes or more")
+    table = torch.full((1 + max(*ids, _VOID),), IGNORED)
+    table[torch.tensor(ids)] = torch.arange(len(ids))
+
+    def truth(batch: Batch) -> Tensor:
+        mask = batch["mask"].long()
+        inside = (mask >= 0) & (mask < len(table))
+        return torch.where(inside, table.to(mask.device)[mask.clamp(0, len(table) - 1)], IGNORED)
+
+    def losses(output: Tensor, batch: Batch) -> Tensor:
+        mask = truth(batch)
+        by_pixel = functional.cross_entropy(output, mask, reduction="none", ignore_index=IGNORED).flatten(1)
+        return by_pixel.sum(1) / (mask != IGNORED).flatten(1).sum(1).clamp(min=1)
+
+    def assess(output: Tensor, batch: Batch) -> BatchScores:
+        count, predicted, counts = len(ids), output.argmax(1), []
+        for guess, mask in zip(predicted, truth(batch), strict=True):
+            known = mask != IGNORED
+            pairs = torch.bincount(mask[known] * count + guess[known], minlength=count**2).reshape(count, count)
+            right = pairs.diagonal()
+            counts.append(torch.stack((right, pairs.sum(0) + pairs.sum(1) - right), -1))
+        whole = torch.stack(counts).double()
+        return BatchScores((whole[..., 0] / whole[..., 1]).nanmean(1).nan_to_num(1.0), None, whole)
+
+    network, names = partial(UNet, classes=len(ids)), tuple(map(str, ids))
+    return Lesson("segment", "mean IoU", "", 8, "image", "mask", names, network, losses, assess, by_class=True)
+
+
+def _enlargement(recipe: Recipe) -> Lesson:
+    source, *_, target = sorted(recipe.scales, key=recipe.scales.__getitem__)
+    factor, rest = divmod(recipe.scales[target], recipe.scales[source])
+    if rest:
+        raise BenchError(f"{recipe.name}: {target} is {factor}.{rest} times {source}; --task sr needs a whole factor")
+    output = recipe.outputs.get(target, recipe.output)
+    low, high = output.range
+    spread = output.normalize.std if output.normalize else (1 / (high - low),)
+    if not output.normalize and output.dtype.startswith("uint"):
+        spread = (1.0,)  # whole numbers become 0..1
+
+    def losses(enlarged: Tensor, batch: Batch) -> Tensor:
+        return (enlarged - batch[target]).abs().flatten(1).mean(1)
+
+    def assess(enlarged: Tensor, batch: Batch) -> BatchScores:
+        error = (enlarged - batch[target]) * torch.tensor(spread, device=enlarged.device).reshape(-1, 1, 1)
+        if min(error.shape[-2:]) > 4 * factor:  # as published: the border, of the factor's width, does not count
+            error = error[..., factor:-factor, factor:-factor]
+        return BatchScores(-10 * error.square().flatten(1).mean(1).clamp(min=_LEAST_ERROR).log10())
+
+    network = partial(Enlarger, factor=factor)
+    return Lesson("sr", "PSNR", "dB", 8, source, target, (), network, losses, assess)

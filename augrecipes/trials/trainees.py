@@ -1,0 +1,131 @@
+"""The recipes of a trial over its data, and beside them each without augmentation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from augrecipes.bench.sides import Setting, dataset_of
+from augrecipes.bench.timing import spread_out
+from augrecipes.cache import file_stamp
+from augrecipes.data.checks import relabelled
+from augrecipes.data.dataset import RecipeDataset
+from augrecipes.errors import BenchError
+from augrecipes.ops.records import op_record
+from augrecipes.recipe.derive import derive, steps_of
+from augrecipes.recipe.model import Recipe
+from augrecipes.recipe.parse import as_recipe
+from augrecipes.trials.split import split
+from augrecipes.trials.training import Trainee
+
+MOST_TILES = 24  # of a bag
+_STAMPED = 500  # files of the data whose sizes and times tell whether they are as they were
+
+
+@dataclass
+class Trainees:
+    """The recipes of a trial, and those that they are measured by.
+
+    Attributes:
+        recipes: by the name that they are shown under.
+        clean: digest of each recipe without augmentation, by name.
+        by_digest: what is trained: every recipe once, those without augmentation too.
+    """
+
+    recipes: dict[str, Recipe]
+    clean: dict[str, str]
+    by_digest: dict[str, Trainee]
+
+    def score(self, positions: Sequence[int]) -> None:
+        """Score these validation samples alone."""
+        for key, one in self.by_digest.items():
+            augmented = {name: dataset.subset(positions) for name, dataset in one.augmented.items()}
+            self.by_digest[key] = replace(one, valid=one.valid.subset(positions), augmented=augmented)
+
+    def fingerprint(self) -> list[Any]:
+        """What names the recipes, and the files as they are now."""
+        one = next(iter(self.by_digest.values()))
+        stamps = [
+            _stamp(ds.path(k)) for ds in (one.train, one.valid) for k in spread_out(len(ds), min(len(ds), _STAMPED))
+        ]
+        return [[each.train.fingerprint(), each.valid.fingerprint()] for each in self.by_digest.values()] + stamps
+
+
+def open_trainees(recipes: Any, data: Any, valid: Any, masks: Any, valid_masks: Any) -> Trainees:
+    """Open the data for recipes by name, for a list of recipes, or for one.
+
+    Raises:
+        BenchError: recipes of several kinds; samples that only some of them have.
+        DataError: of the data.
+    """
+    named = {name: _with_few_tiles(recipe) for name, recipe in by_name(recipes).items()}
+    if len(kinds := sorted({recipe.kind for recipe in named.values()})) > 1:
+        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(kinds)}")
+    clean = {name: without_augmentation(recipe) for name, recipe in named.items()}
+    places = (data, masks), (data if valid is None else valid, masks if valid is None else valid_masks)
+
+    def opened(recipe: Recipe, *, scored: bool) -> RecipeDataset:
+        where, its_masks = places[scored]
+        dataset: RecipeDataset = dataset_of(recipe, Setting(where, masks=its_masks, recipes=(*named.values(),)))
+        return dataset
+
+    first = opened(next(iter(named.values())), scored=False)
+    rows = split(first) if valid is None else (np.arange(len(first)), None)
+
+    def scored(recipe: Recipe, mode: Any) -> RecipeDataset:
+        dataset = opened(recipe, scored=True)
+        if valid is not None and first.class_to_idx and dataset.class_to_idx:
+            dataset.table = relabelled(dataset.table, first.class_to_idx)
+        return dataset.subset(np.arange(len(dataset)) if rows[1] is None else rows[1], mode=mode)
+
+    by_digest: dict[str, Trainee] = {}
+    for recipe in (*named.values(), *clean.values()):
+        if recipe.digest not in by_digest:
+            train = opened(recipe, scored=False)
+            if len(train) != len(first):
+                counts = f"{len(first)} and {len(train)}"
+                raise BenchError(f"recipes must learn from the same samples, and {recipe.name} reads others: {counts}")
+            by_digest[recipe.digest] = Trainee(recipe, train.subset(rows[0]), scored(recipe, "eval"))
+    for name, recipe in named.items():
+        plain = by_digest[clean[name].digest]
+        augmented = {**plain.augmented, recipe.digest: scored(replace(recipe, batch=()), "train")}
+        by_digest[clean[name].digest] = replace(plain, augmented=augmented)
+    return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest)
+
+
+def by_name(recipes: Any) -> dict[str, Recipe]:
+    """Recipes by their names, told apart where several have the same."""
+    if isinstance(recipes, Mapping) and "version" not in recipes and "steps" not in recipes:
+        return {str(name): as_recipe(recipe) for name, recipe in recipes.items()}
+    several = recipes if isinstance(recipes, Sequence) and not isinstance(recipes, str) else [recipes]
+    named: dict[str, Recipe] = {}
+    for recipe in map(as_recipe, several):
+        same = sum(recipe.name == other.name for other in named.values())
+        named[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
+    return named
+
+
+def without_augmentation(recipe: Recipe) -> Recipe:
+    """The recipe with what stands in evaluation for its training steps; of pairs crops stay."""
+    rows = derive(recipe.steps, recipe.scales.plain())
+    if recipe.facts.scales:
+        rows = tuple(replace(row, becomes=(row.step,)) if op_record(row.step.name).crops else row for row in rows)
+    return replace(recipe, steps=steps_of(rows), batch=())
+
+
+def _with_few_tiles(recipe: Recipe) -> Recipe:
+    if recipe.bag is None:
+        return recipe
+    most = min(recipe.bag.max_tiles or MOST_TILES, MOST_TILES)
+    return replace(recipe, bag=replace(recipe.bag, max_tiles=max(most, recipe.bag.min_tiles)))
+
+
+def _stamp(path: str) -> str:
+    try:
+        return file_stamp(os.stat(path))  # noqa: PTH116  a path of the user's, which may be none of a file
+    except (OSError, ValueError):
+        return ""
