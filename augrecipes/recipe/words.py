@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import harmless
@@ -18,31 +19,11 @@ from augrecipes.ops.schedule import is_schedule
 from augrecipes.recipe import arguments, grammar, model, sections
 
 _MOST = 5  # facts of one step
-# Settings, and what follows from other parameters.
-_LEFT_OUT = {
-    "shape", "interpolation", "mask_interpolation", "fill", "fill_mask", "bbox_matrix", "matrix_bbox", "order",
-    "seed", "random_seed", "x_min", "x_max", "y_min", "y_max", "max_height", "max_width", "image_type", "rows",
-    "output_shape", "border_mode", "mask", "mode", "cols", "mask_drop_mask", "mask_drop_values", "drop_values",
-    "map_y", "radiuses", "rotate_method",
-}  # fmt: skip
-_TIMES = ("brightness", "contrast", "saturation", "alpha", "scale", "multiplier", "factors", "scale_factors")
-_SIGNED = ("beta", "sat_shift", "val_shift", "hue_shift", "hue")
-_CALLED = {
-    "alpha": "contrast", "beta": "brightness", "hue_shift": "hue", "sat_shift": "saturation", "val_shift": "value",
-    "rotate": "angle", "num_bits": "bits", "ksize": "kernel", "sigma": "σ", "noise_map": "noise",
-}  # fmt: skip
-_SYMMETRIES = {
-    "e": "unchanged", "r90": "rotated by 90°", "r180": "rotated by 180°", "r270": "rotated by 270°",
-    "v": "flipped vertically", "h": "flipped horizontally", "t": "transposed", "hvt": "transposed the other way",
-}  # fmt: skip
+_TABLES = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
 _AS_CALL, _INNER = "in Python, as a call of its class", "as the steps that it is made of"
 _RUNS = {"host-drawn": "natively, but Python draws, because boxes decide what", "opaque": _AS_CALL}
-_OF_ONE_NUMBER = {
-    "symmetric": "-s to s", "around_one": "1 - s to 1 + s", "from_zero": "0 to s", "from_one": "1 to s",
-    "from_three": "3 to s",
-}  # fmt: skip
 
 
 def text(value: Any, levels: int = 20) -> str:
@@ -117,7 +98,7 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     >>> in_words({"crop_coords": (30, 12, 254, 236)})
     'window 224×224 at (30, 12)'
     """
-    left_out = _LEFT_OUT - {"interpolation", "image_type"} if whole else _LEFT_OUT
+    left_out = {*_TABLES["left_out"]} - ({"interpolation", "image_type"} if whole else set())
     known = {name: value for name, value in params.items() if name not in left_out and value is not None}
     if "rotate" in known or "angle" in known:
         known.pop("matrix", None)  # which follows from it
@@ -133,7 +114,7 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
 def _fact(name: str, value: Any) -> str:
     if (special := _SPECIAL.get(name)) is not None:
         return special(value)
-    called, times = _CALLED.get(name, name.replace("_", " ")), "× " if name in _TIMES else ""
+    called, times = _TABLES["called"].get(name, name.replace("_", " ")), "× " if name in _TABLES["times"] else ""
     if isinstance(value, Mapping):
         parts = {key: _number(part) for key, part in value.items() if isinstance(part, Real)}
         if name == "scale":
@@ -150,7 +131,7 @@ def _fact(name: str, value: Any) -> str:
         if name in ("angle", "rotate", "slant") or name.startswith("pad_"):
             unit = " px" if name.startswith("pad_") else "°"
             return f"{called} {_number(number)}{unit}" if number else ""
-        sign = "+" if number > 0 and (name in _SIGNED or "shift" in name) else ""
+        sign = "+" if number > 0 and (name in _TABLES["signed"] or "shift" in name) else ""
         return f"{called} {times}{sign}{_number(number) if array.dtype.kind == 'f' or times else int(number)}"
     if "kernel" in name and array.dtype.kind == "f":
         return f"{called} {'×'.join(map(str, array.shape))}"
@@ -197,7 +178,7 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
     "holes": lambda value: f"{len(value)} hole{'' if len(value) == 1 else 's'}",
     "channels_to_drop": lambda value: f"without {_channels(value)}",
     "channels_shuffled": lambda value: f"order of {_channels(value)}",
-    "group_element": lambda value: _SYMMETRIES.get(str(value), str(value)),
+    "group_element": lambda value: str(_TABLES["symmetries"].get(str(value), value)),
     "factor": lambda value: f"rotated by {90 * int(value)}°" if int(value) else "unchanged",
     "temperature": lambda value: f"{value} K",
     "kind": str,
@@ -268,7 +249,7 @@ def _argument_facts(name: str, schema: arguments.Schema) -> Iterator[dict[str, s
     for key, part in schema["properties"].items():
         takes = ", ".join(filter(None, (re.sub(r"\ba ", "", arguments.expected(part)), _range(part))))
         default = text(part["default"]) if "default" in part else "required" * (key in schema.get("required", ()))
-        alone = _OF_ONE_NUMBER.get(ranges.meaning_of(name, key)) if "pair" in takes else None
+        alone = _TABLES["of_one_number"].get(ranges.meaning_of(name, key)) if "pair" in takes else None
         about = part.get("description", "").removesuffix(".") + (f"; a number s alone: {alone}" if alone else "")
         if part != grammar.STEP_KEYS.get(key):  # which every step has
             yield {"argument": key, "default": default, "takes": takes, "meaning": about}

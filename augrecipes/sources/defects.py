@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,23 +28,7 @@ _TURNED = 5  # EXIF orientations from here on exchange height and width
 _MOST_LINES = 300
 
 # Kinds, in the order in which a report tells them.
-KINDS = {
-    "row": "rows and labels that cannot be used",
-    "record": "annotations that cannot be used",
-    "absent": "targets that the recipe requires",
-    "bag": "bags that cannot be used",
-    "ambiguous": "ambiguous names",
-    "missing": "no partner",
-    "unreadable": "files that cannot be read",
-    "size": "sizes that do not fit the scales",
-    "resized": "images of another size than their annotations are for",
-    "mask": "masks that do not fit their images",
-    "box": "boxes that do not fit their images",
-    "keypoint": "keypoints that do not fit their images",
-    "channels": "channels that differ within a pair",
-    "small": "images smaller than the crop",
-    "content": "images that do not show the same",
-}
+KINDS: dict[str, str] = json.loads(Path(__file__).with_name("defects.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

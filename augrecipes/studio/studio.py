@@ -137,15 +137,7 @@ class WorkThreads:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-NEW = """version: 1
-recipe: my-recipe
-steps:
-  - RandomResizedCrop: {size: [224, 224], scale: [0.5, 1.0]}
-  - HorizontalFlip
-  - ColorJitter: {brightness: 0.2, contrast: 0, saturation: 0.2, hue: 0.05}
-eval: derived
-output: {dtype: float32, layout: chw, normalize: imagenet}
-"""
+NEW = Path(__file__).with_name("new.yaml").read_text(encoding="utf-8")
 _TABS = 256  # whose turns are known
 
 
