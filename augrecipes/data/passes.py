@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
+from augrecipes import machine, seeds
 from augrecipes.compat.torch import end_workers, persistent_iterator
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.data import batching, epochs, reader_plan, state, threads
@@ -24,8 +25,6 @@ from augrecipes.data.fetch import FetchDataset
 from augrecipes.data.order import BatchSchedule, Indices, Order, orders
 from augrecipes.data.processes import Orders, Processes, unchanged
 from augrecipes.errors import LoaderError
-from augrecipes.machine import allocator_is_tuned, tune_allocator
-from augrecipes.seeds import mix
 from augrecipes.store.cache import SIZE, ReadAhead
 
 _log = logging.getLogger("augrecipes")
@@ -80,14 +79,14 @@ class ReaderBackend:
                 workers = DataLoader(self.reader, **{**self.options, **own})
             self._workers, self._orders.next_pass = workers if workers.persistent_workers else None, wanted
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
-            self._generator.manual_seed(mix(schedule.seed, start.epoch, schedule.rank) >> 1)
+            self._generator.manual_seed(seeds.mix(schedule.seed, start.epoch, schedule.rank) >> 1)
             try:
                 return Processes(workers)
             except LoaderError:
                 self.close()
                 raise
         if self.tune:
-            tune_allocator()
+            machine.tune_allocator()
         if self.plan.backend == "threads":
             return threads.Threads(self.reader, wanted, self.budget, in_order=self.in_order, timeout=self.timeout)
         read = single_threaded()(self.reader.__getitems__)
@@ -95,7 +94,7 @@ class ReaderBackend:
 
     def release(self) -> None:
         """A pass is over: keep the memory of a few batches for the next one, and no more."""
-        self.pool.clear(but=batching.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
+        self.pool.clear(but=batching.BATCH_BYTES if self.tune and machine.allocator_is_tuned() else 0)
 
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from augrecipes.data.checks import Settings, as_recipe
-from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data import checks, dataset
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources import arguments, items, paths, sample_inputs
 
 
-class Samples(RecipeDataset):
+class Samples(dataset.RecipeDataset):
     """Samples of a source of your own, run through a recipe: a dataset of Hugging Face or torchvision, arrays, HDF5.
 
     A sample is a pure function of (what the source gives, recipe, seed, epoch, index): the dict that ImageFolder makes,
@@ -73,9 +72,9 @@ class Samples(RecipeDataset):
         labels: Any = None,
         axes: sample_inputs.Axes = "auto",
         name: str | None = None,
-        **how: Unpack[Settings],
+        **how: Unpack[checks.Settings],
     ) -> None:
-        parsed = as_recipe(recipe)
+        parsed = checks.as_recipe(recipe)
         self.kind = parsed.kind
 
         def table() -> items.SourceTable:

@@ -11,11 +11,10 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from augrecipes.interop import timm
+from augrecipes.interop import reading, timm
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by
-from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.recipe import model, nodes, outputs, suggest
@@ -128,18 +127,18 @@ def from_torchvision(transform: Any, name: str = "imported") -> model.Recipe:
         RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
         TypeError: it is no pipeline of torchvision.
     """
-    document = Document(name, value=transform)
+    document = reading.Document(name, value=transform)
     if not is_object(document):
         raise TypeError(f"from_torchvision takes a transform of torchvision, got {transform!r:.200}")
     return draft_of_object(document).whole_recipe()
 
 
-def is_object(document: Document) -> bool:
+def is_object(document: reading.Document) -> bool:
     """Whether the document is an object of torchvision."""
     return type(document.value).__module__.startswith(_HOME)
 
 
-def draft_of_object(document: Document) -> RecipeDraft:
+def draft_of_object(document: reading.Document) -> RecipeDraft:
     """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
     draft = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
     convert(draft, read_transform(document.value, document.file, count(1)))

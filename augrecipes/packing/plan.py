@@ -13,8 +13,7 @@ from augrecipes import redaction, remote, versions
 from augrecipes.compiler import prefix
 from augrecipes.compiler.compile import steps_of
 from augrecipes.errors import RecipeError, counted
-from augrecipes.packing.bake import Baker, StorePlan
-from augrecipes.packing.parts import PackPart
+from augrecipes.packing import bake, parts
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.sources import packed_columns, sample, stored
@@ -176,11 +175,11 @@ class Packing:
     given: sample.RecipeSource
     out: remote.Place
     rows: int
-    baker: Baker
+    baker: bake.Baker
     bytes: int
     channels: int | None
     unreadable: tuple[packed_columns.Unreadable, ...] = ()
-    part: PackPart | None = None
+    part: parts.PackPart | None = None
     shard_bytes: int | None = None
 
     def __repr__(self) -> str:
@@ -206,7 +205,7 @@ class Packing:
         return self.bytes * len(self.mine) // max(1, self.rows)
 
 
-def estimate_size(baker: Baker, rows: int) -> tuple[int, int | None]:
+def estimate_size(baker: bake.Baker, rows: int) -> tuple[int, int | None]:
     """Bakes a few rows, evenly spread, and returns how large a store of all will be, and the channels of its images."""
     units, times = rows // baker.times, baker.times
     chosen = range(units) if units <= _TRIED else [(2 * k + 1) * units // (2 * _TRIED) for k in range(_TRIED)]
@@ -218,7 +217,7 @@ def estimate_size(baker: Baker, rows: int) -> tuple[int, int | None]:
     return int(rows * (sum(sizes) / len(samples) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
 
 
-def store_plan(packing: Packing) -> StorePlan:
+def store_plan(packing: Packing) -> bake.StorePlan:
     """Returns the store that a packing makes."""
     table, baker, plan = packing.given.table, packing.baker, packing.plan
     takes, boxes = stored.declared(plan.recipe.inputs), table.boxes
@@ -258,7 +257,7 @@ def store_plan(packing: Packing) -> StorePlan:
     for name, origin in baker.pipeline.origins.items():  # what a Degrade has made
         if name in baker.roles:
             columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
-    return StorePlan(arguments, points, columns)
+    return bake.StorePlan(arguments, points, columns)
 
 
 def _stains(bags: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from augrecipes.images.format import ImageHeader
 from augrecipes.images.losses import find_loss
 from augrecipes.images.profiles import PROFILE, foreign_profile
 from augrecipes.images.reading import MaybeHeader
-from augrecipes.ops import registry
-from augrecipes.ops.records import op_record
+from augrecipes.ops import records, registry
 from augrecipes.recipe.model import Inputs, Mode, Recipe, Step
 from augrecipes.sources.files import MAX_PIXELS
 
@@ -155,7 +154,7 @@ def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, 
     for step in steps:
         if step.target and len(step.target) < len(units):
             continue  # the steps of one target leave its size alone
-        if not op_record(step.name).cuts_sides:
+        if not records.op_record(step.name).cuts_sides:
             return None
         values = registry.effective(step)
         if values.get("pad_if_needed") or values["p"] < 1:

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.recipe import kinds
-from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe import kinds, model
 from augrecipes.remote import is_file
 from augrecipes.sources import items, opened, paths
 from augrecipes.sources.arguments import as_given, as_list, table_in
@@ -57,12 +56,12 @@ def _several(value: Any) -> list[Any]:
 
 
 def open_data(
-    recipe: Recipe,
+    recipe: model.Recipe,
     targets: Sequence[str],
     data: Data | Sequence[StrPath],
     masks: Any = None,
     *,
-    mode: Mode = "train",
+    mode: model.Mode = "train",
     split: str | None = None,
     strict: bool = False,
     headers: bool = False,
@@ -114,7 +113,7 @@ def open_data(
     return source
 
 
-def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
+def read_first(recipe: model.Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
     """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
 
     Args:

@@ -23,10 +23,9 @@ from augrecipes.interop import budget, plain, reading
 from augrecipes.interop.importing import of_document
 from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
-from augrecipes.recipe import gallery
+from augrecipes.recipe import gallery, model
 from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
-from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio, go_on
@@ -145,7 +144,7 @@ def schema() -> dict[str, Any]:
     return {
         "steps": {name: _step(name, described) for name, described in sorted(steps.items())},
         "step_keys": {name: argument_of(name, part) for name, part in STEP_KEYS.items()},
-        "top": {name: argument_of(name, part) for name, part in TOP["properties"].items()},
+        "top": {name: argument_of(name, part) for name, part in model.TOP["properties"].items()},
     }
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from augrecipes.interop.source import expressions, functions, state, transforms, values
 from augrecipes.interop.torchvision import PARAMETERS
-from augrecipes.recipe.history import PLACES
-from augrecipes.recipe.nodes import NOWHERE
+from augrecipes.recipe import history, nodes
 
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
@@ -76,7 +75,7 @@ class Calls(expressions.Expressions):
 
     def keep(self, value: Any, node: ast.expr | None = None) -> None:
         """Keep a list, or a mapping, that has a name here; one of another module stands where it is asked for."""
-        if isinstance(value, dict) and node is not None and not getattr(value, "at", NOWHERE).line:
+        if isinstance(value, dict) and node is not None and not getattr(value, "at", nodes.NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
         if isinstance(value, list | tuple | dict | values.Either) and value:
             self.containers.append((tuple(self.path), value))
@@ -122,7 +121,7 @@ class Calls(expressions.Expressions):
             raise values.NotKnown(*args, *named.values())
         extra = named.pop(None, None)
         if last in _PARAMS:
-            return values.Mapped({**dict(zip(PLACES[last].split(), args, strict=False)), **named})
+            return values.Mapped({**dict(zip(history.PLACES[last].split(), args, strict=False)), **named})
         created = values.Created(path, args, named, node, self.source.at(node), extra)
         self.reached.add(id(node))
         self.created.append((tuple(self.path), created))

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop import budget, draft, timm, torchvision
-from augrecipes.interop.source import transforms
-from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
+from augrecipes.interop.source import statements, transforms
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
 from augrecipes.ops import registry
@@ -103,7 +102,7 @@ class Phase:
         return tuple(items) if isinstance(value, tuple) else Listed(items, getattr(value, "at", NOWHERE))
 
 
-def matches(evaluator: Evaluator) -> Iterator[Match]:
+def matches(evaluator: statements.Evaluator) -> Iterator[Match]:
     """Every pipeline of a file, each that differs by a name of its own."""
     readings = [Phase(evaluating=each, choices=evaluator.has_choices) for each in (False, True)]
     names: dict[str, set[str]] = {}
@@ -115,7 +114,7 @@ def matches(evaluator: Evaluator) -> Iterator[Match]:
                 yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
 
 
-def _pipelines(evaluator: Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _pipelines(evaluator: statements.Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
     holders = [each for _, each in evaluator.created if each.name in transforms.HOLDING]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
@@ -190,8 +189,8 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
         place = getattr(value, "at", NOWHERE)
         place = place if place.line or not value else getattr(value[0], "at", place)
         call = draft.Call(COMPOSE, {}, transforms.children_of(value, place, missing), place)
-    names = ".".join(name for name in path if name != NO_DEFAULTS)
-    return Match(names, call.place, (call,), {}, tuple(missing), has_defaults=NO_DEFAULTS not in path)
+    names = ".".join(name for name in path if name != statements.NO_DEFAULTS)
+    return Match(names, call.place, (call,), {}, tuple(missing), has_defaults=statements.NO_DEFAULTS not in path)
 
 
 def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:

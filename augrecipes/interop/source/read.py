@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop.budget import spend
-from augrecipes.interop.draft import wrong
+from augrecipes.interop import budget, draft
 from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source import statements, transforms, values
 from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
@@ -56,7 +55,7 @@ def read(
     >>> match.path, match.calls[0].children[0].args
     ('train', {'height': 64, 'width': 64})
     """
-    spend(500 + len(text) // 8)
+    budget.spend(500 + len(text) // 8)
     source = parse(text, file)
     base: dict[str, Any] = {}
     notes: list[str] = []
@@ -74,10 +73,10 @@ def read(
         pipelines = tuple(matches(evaluator))
         names, _ = Phase(choices=evaluator.has_choices).value(dict(evaluator.module))
     except RecursionError:
-        raise wrong("it is nested too deeply", source.place(1), "", "E603") from None
+        raise draft.wrong("it is nested too deeply", source.place(1), "", "E603") from None
     for key in settings.keys() - evaluator.used:
         message = f"nothing that is called {key} is asked for in the file: --set {key}=..."
-        raise wrong(message, source.place(1), "", "E603")
+        raise draft.wrong(message, source.place(1), "", "E603")
     if evaluator.exhausted:
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
     own = {key: value for key, value in names.items() if key != _BASE}
@@ -114,7 +113,7 @@ def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str
 
 def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A mapping as the framework makes it of a base and of what a file says itself."""
-    spend(len(base) + len(own))
+    budget.spend(len(base) + len(own))
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
         return dict(own)
     extended = values.Mapped({**base, **own}, getattr(own, "at", NOWHERE))

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.budget import spend
+from augrecipes.interop import budget, torchvision
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
 from augrecipes.interop.source import values
-from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
 from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
 from augrecipes.recipe import limits
@@ -122,7 +121,7 @@ def _known(given: Mapping[str, Any], prefix: str, place: Place, missing: list[Le
 
 def _call(call: Call, *, config: bool = False) -> Call:
     """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
-    spend(20)
+    budget.spend(20)
     plain = Plain(config=config)
     known = {key: value for key, value in call.args.items() if key not in _FROM_DATA or isinstance(value, int | str)}
     args = {key: plain.of(value) for key, value in known.items()}
@@ -132,7 +131,7 @@ def _call(call: Call, *, config: bool = False) -> Call:
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
             of_torchvision = call.package.startswith("torchvision")
-            theirs = OF_TORCHVISION.get(call.name, ()) if of_torchvision else takes_of(call.name)
+            theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else takes_of(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
@@ -154,7 +153,7 @@ def children_of(inner: Any, place: Place, missing: list[LeftOut] | None = None, 
 
 
 def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -> Iterator[Call]:
-    spend(20)
+    budget.spend(20)
     why, name = "is no transform", "dict" if isinstance(item, dict) else type(item).__name__
     match item:
         case None:
@@ -189,7 +188,7 @@ class Plain:
     def of(self, value: Any, depth: int = 0) -> Any:
         """A value; what is not known of it is kept, and `${...}` stands for it."""
         self.left -= 1
-        spend()
+        budget.spend()
         match value:
             case None | bool() | int() | float() | str():
                 return value

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from augrecipes import progress, remote
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.errors import DataError, counted
 from augrecipes.images.format import ImageHeader
@@ -17,9 +18,7 @@ from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import Cropped, PairScenes, pair
 from augrecipes.kinds.pair.versions import optional_targets, read_order, target_of, versions, with_versions
 from augrecipes.ops import groups
-from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.remote import place_of
 from augrecipes.sources import csv_list, defects, sample
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings, Least, Size
@@ -129,7 +128,7 @@ def _scenes_of_csv(
         scenes=[tuple(table[i] if rows.columns[name][i] else "" for name, table in files) for i in good],
         defects=findings.defects,
         listed={name: sum(map(bool, rows.columns[name])) for name in order},
-        roots=[str(place_of(every.path).parent)],
+        roots=[str(remote.place_of(every.path).parent)],
         columns=csv_list.columns_at(good, columns),
     )
 
@@ -139,7 +138,7 @@ def checked(
     recipe: Recipe,
     mode: Mode,
     how: Check = "headers",
-    advance: Progress | None = None,
+    advance: progress.Progress | None = None,
     **decode: Any,
 ) -> PairScenes:
     """The scenes with which nothing is wrong, and what is cut off their images.

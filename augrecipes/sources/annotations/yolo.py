@@ -20,8 +20,7 @@ import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.paths import is_image
-from augrecipes.recipe.nodes import plain
-from augrecipes.recipe.parse import read_nodes
+from augrecipes.recipe import nodes, parse
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, is_there, read_lines, read_whole
@@ -91,7 +90,7 @@ def read(source: PathView, options: records.AnnotationOptions, annotations: reco
 def _read_yaml(path: Path) -> dict[Any, Any]:
     problems = Problems()
     try:
-        content = plain(read_nodes(read_whole(path), str(path), problems)[0])
+        content = nodes.plain(parse.read_nodes(read_whole(path), str(path), problems)[0])
     except Stop:
         content = None
     if problems:
