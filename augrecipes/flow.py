@@ -20,12 +20,10 @@ class Flow:
         dtype: of the image array, or None where a step may have changed it.
         boxes: boxes or keypoints travel too, and are filtered after every step.
         encoded: the image is not decoded yet: what its first steps cut off need never be.
-        least: height and width, px, that every image has at least where the steps begin; None: nothing is declared.
         obstacles: contracts of merges that must not be made here, and why: what comes after the group forbids them.
     """
 
     dtype: Dtype | None = "uint8"
     boxes: bool = False
     encoded: bool = False
-    least: tuple[int, int] | None = None
     obstacles: Mapping[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from augrecipes.compat.guard import VERSION, albumentations, constructor_of, is_
 from augrecipes.compat.guard import fields as fields_of
 from augrecipes.ops import catalog, groups
 from augrecipes.ops.constants import BORDER, INTERPOLATION, TABLES, to_name
-from augrecipes.ops.records import own_names
+from augrecipes.ops.records import op_record, own_names
 from augrecipes.ops.refused import REFUSED
 from augrecipes.ops.registry import get_class
 from augrecipes.recipe import grammar, sections
@@ -85,6 +85,9 @@ def class_schema(cls: type) -> Schema:
             schema["description"] = texts[name]
         properties[name] = schema
     required = [name for name in properties if parameters[name].default is inspect.Parameter.empty]
+    if (period := op_record(cls.__name__).draw_period) > 1:
+        about_draws = f"alternate: each of {period} outcomes once in {period} epochs, from a drawn one on"
+        properties["draws"] = {"enum": ["independent", "alternate"], "description": about_draws}
     properties = {name: properties[name] for name in sorted(properties, key=lambda name: name != "p")}
     schema = {"type": "object", "description": about, "properties": properties, "additionalProperties": False}
     for key, value in (("required", required), ("x-python", python)):

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RULES = ("tests/laws/test_rules.py", "tests/laws/test_merges.py", "tests/laws/test_shrink_first.py")
+RULES = ("tests/laws/test_rules.py", "tests/laws/test_merges.py")
 # The tests of each file, those that find most first.
 TESTS: dict[str, tuple[str, ...]] = {
     "augrecipes/data/order.py": (

@@ -76,7 +76,6 @@ def _form(array: Any) -> Any:
     return getattr(array, "dtype", None), getattr(array, "ndim", None)
 
 
-_AXES = 3
 _BYTE = np.dtype(np.uint8)
 _IMAGE_AND_MASK = frozenset({"image", "mask"})
 _ARGUMENTS = {"bboxes": "bbox", "keypoints": "keypoint"}

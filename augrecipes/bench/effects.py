@@ -28,12 +28,10 @@ from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.clock import SINK, route_steps
 from augrecipes.compiler.run.deep_images import fill_nodata, to_unit
 from augrecipes.errors import AugrecipesError, DataError
-from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.registry import effective
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.sources.sample import Sample
-from augrecipes.verify.variants import without_step
+from augrecipes.verify.variants import changed, fill_borders, without_step
 
 AS_READ = "as read"
 _SOURCE = 255  # the label of what was in the image
@@ -147,7 +145,7 @@ class _Watcher:
         self._borders = None
         if not recipe.facts.scales:
             probe = replace(recipe, inputs=replace(recipe.inputs, mask="optional"))
-            self._borders = _watched(probe, tuple(map(_filling_with_zero, self._steps)), setting, self._mark)
+            self._borders = _watched(probe, changed(self._steps, fill_borders), setting, self._mark)
         self._sums: dict[tuple[str, str], NDArray[Any]] = {}  # by target and step
         self._out: dict[str, NDArray[Any]] = {}
         self._acted: Counter[str] = Counter()
@@ -242,16 +240,6 @@ def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Cal
 
     route_steps(pipeline, call)
     return pipeline
-
-
-def _filling_with_zero(step: Step) -> Step:
-    """The step, and those inside it, with borders that show in a mask."""
-    if step.is_group:
-        return replace(step, steps=tuple(map(_filling_with_zero, step.steps)))
-    known = effective(step)
-    shown = {"border_mode": "constant", "fill_mask": 0, "mask_interpolation": "nearest"}
-    changed = {name: value for name, value in shown.items() if name in known}
-    return replace(step, args=Arguments({**step.args.plain(), **changed})) if "border_mode" in known else step
 
 
 @dataclass(frozen=True, slots=True)

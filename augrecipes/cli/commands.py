@@ -60,7 +60,11 @@ COMMANDS = (
     ),
     command(
         "check-data", "Print every defect of the files that a recipe reads.", "data:check_data",
-        RECIPE, WORDS, DATA, MASKS,
+        argument("recipe", "RECIPE", "Says how files are read; with --recipe it may be left out.", nargs="?"),
+        WORDS, DATA, MASKS,
+        option("--recipe", "R", "Also measure whether this recipe keeps the labels true.", dest="judged"),
+        destination("FILE", "With --recipe: where to draw what it loses and mirrors, a PNG or JPEG."),
+        number("--samples", "N", "With --recipe: draw at most so many samples.", 512, 1),
         repeated("--names", "TARGET={}x4", "How names of pairs are made of the scene's. Repeatable."),
         SPLIT, option("--content", None, "Also decode every image; of pairs compare small and large."),
         MODE, *CHANGES,

@@ -5,18 +5,19 @@ recipe.
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.cli.arguments import loaded, overrides, selected, sources
-from augrecipes.cli.parsing import refusal
+from augrecipes.cli.arguments import is_data, loaded, overrides, selected, sources
+from augrecipes.cli.parsing import UsageError, refusal
 from augrecipes.cli.terminal import answer, complain, good, listed, parts, progress, say, say_line, show
 from augrecipes.errors import counted
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
     from augrecipes.sources.check import Checked
-    from augrecipes.verify import Verification
+    from augrecipes.verify import LabelSafety, Verification
 
 _LISTED = 6  # samples left out that are named
 
@@ -35,6 +36,12 @@ def check_data(args: Namespace) -> None:
       augrecipes check-data my.yaml my_data.py:train
       augrecipes check-data sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4 --content
       augrecipes check-data sr-x4 hr=Set5/HR lr=Set5/X4 --names lr={}x4
+      augrecipes check-data photos/ --recipe my.yaml -o labels.png
+      augrecipes check-data detection instances.json --recipe my.yaml
+
+    With --recipe R it also measures what R's training steps do to the labels: how much crops leave of masks, boxes and
+    keypoints, whether colours tell the classes and still do after the steps, and which classes look like another once
+    they are mirrored. These are figures, which no exit status tells.
 
     \b
     Exit status:
@@ -48,11 +55,20 @@ def check_data(args: Namespace) -> None:
         if not target or not template:
             raise refusal(f"{text!r} is not TARGET=TEMPLATE, such as lr={{}}x4", "--names")
         templates[target] = template
+    if args.judged and args.recipe and (is_data(args.recipe) or not (args.words or args.data)):
+        args.recipe, args.words = None, [args.recipe, *args.words]
+    if not (args.recipe or args.judged):
+        raise UsageError("Missing argument RECIPE")
+    if args.out and not args.judged:
+        raise refusal("it shows what a recipe does to labels: say which, by --recipe", "-o")
+    reading, args.recipe = args.recipe, args.recipe or args.judged
     data = sources(args)
     from augrecipes.compat.guard import without_torch
+    from augrecipes.recipe.parse import load
 
     without_torch()
-    recipe = loaded(args)
+    judged = loaded(args, args.judged) if args.judged else None
+    recipe = loaded(args) if judged is None else load(reading) if reading else judged
     _fits(recipe, data, args.masks, templates)
     how = {"masks": args.masks and str(args.masks), "names": templates, **selected(args, "split content")}
     checked = _check(recipe, args.mode, data, how)
@@ -65,7 +81,38 @@ def check_data(args: Namespace) -> None:
         "notes": checked.notes,
         **checked.more,
     }
-    answer(args, report, lambda: _tell(checked), status=int(bool(checked.defects or not checked.fine)))
+    safety = None if judged is None or not checked.fine else _label_safety(args, judged, recipe, data)
+    report |= {} if safety is None else {"labels": safety.to_json()}
+    written = safety.sheet().save(args.out) if safety and safety.rows and args.out else None
+
+    def tell() -> None:
+        _tell(checked)
+        if safety is not None:
+            say()
+            show(safety.report())
+            listed("left out: ", safety.left_out, _LISTED)
+        if written is not None:
+            say_line(written)
+
+    answer(args, report, tell, status=int(bool(checked.defects or not checked.fine)))
+
+
+def _label_safety(args: Namespace, judged: Recipe, reading: Recipe, data: Any) -> LabelSafety:
+    """What a recipe does to the labels of data that another one may read, whose inputs these are."""
+    from augrecipes.preview.sheet import checked_path
+    from augrecipes.verify import label_safety
+
+    if judged.kind != reading.kind:
+        what = f"is of kind {judged.kind}, and {reading.name!r}, which reads the files, of kind {reading.kind}"
+        raise refusal(f"{judged.name!r} {what}: leave {reading.name!r} out", "--recipe")
+    if args.out is not None:
+        checked_path(args.out)
+    boxes, own = reading.inputs.boxes, judged.inputs.boxes
+    if boxes and own:  # what drops boxes is the judged recipe's
+        boxes = replace(own, format=boxes.format, labels=boxes.labels, presence=boxes.presence)
+    judged = replace(judged, inputs=replace(reading.inputs, boxes=boxes))
+    with progress("drawing") as advance:
+        return label_safety(judged, data, progress=advance, **selected(args, "masks split samples"))
 
 
 def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:

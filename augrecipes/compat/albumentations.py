@@ -104,12 +104,6 @@ def preprocessed_mask(step: Any, mask: np.ndarray) -> np.ndarray:
     return np.asarray(step._preprocess_mask(mask))
 
 
-def drawn_affine(step: Any, size: tuple[int, int]) -> tuple[dict[str, float], ...]:
-    """What an Affine draws before its angle: shifts in px, shears in degrees, scales, each by `x` and `y`."""
-    shifts, shears = step._get_translate_params(size), step._get_shear_params()
-    return shifts, shears, step._get_scale(step.scale, step.keep_ratio, step.balanced_scale, step.py_random)
-
-
 def require_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
     """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
     has = img.shape[2] if img.ndim > 2 else 1

@@ -7,22 +7,17 @@ encoded once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import (
-    BboxProcessor,
-    LabelManager,
-    LabelMetadata,
-)
+from augrecipes.compat.albumentations import BboxProcessor, LabelManager
 from augrecipes.compat.keypoints import NO_MOVES, PointRules, moved_rows
-from augrecipes.compat.steps import shape_of
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
 
-_NUMBERS = frozenset({int, float})
 _LEAST = 1e-3  # px: what is thinner has no width
 _ROUNDING, _WHOLE = 1e-7, 1 - 1e-6  # px, px²; what counts as all of a box
 _BEYOND = 1e-5  # of a side, by which rounding may take a box beyond it
@@ -40,46 +35,18 @@ def prepare(processor: Any, rows: str | None) -> None:
             and labels are albumentations'.
     """
     if rows is not None:
-        processor._process_label_fields = lambda data, name: _with_labels(processor, data, name, rows)
-        processor._remove_label_fields = lambda data, name: _without_labels(processor, data, name, rows)
+        processor._remove_label_fields = partial(_without_labels, processor, rows)
     is_of_boxes = isinstance(processor, BboxProcessor)
     processor.rules = rules = BoxRules(processor.params) if is_of_boxes else PointRules(processor.params)
     processor.filter = rules.filter
     processor.check_and_convert = rules.convert
-    processor.preprocess = lambda data: _preprocess(processor, data)
-    processor.postprocess = lambda data: _postprocess(processor, data)
+    processor.preprocess = partial(_preprocess, processor, processor.preprocess)
 
 
-def _preprocess(processor: Any, data: dict[str, Any]) -> None:
-    """What `DataProcessor.preprocess` does: arrays with columns of labels, in albumentations' terms."""
-    processor.label_manager = LabelManager()  # without the labels of the sample before
-    shape = shape_of(data)
-    for name in processor.data_fields:
-        if name not in data:
-            continue
-        processor.is_sequence_input[name] = is_sequence = isinstance(data[name], Sequence)
-        if is_sequence:
-            data[name] = np.array(data[name], np.float32)
-        if processor.params.label_fields and data[name].size:
-            data[name] = processor._process_label_fields(data, name)
-        data[name] = processor.check_and_convert(data[name], shape, direction="to")
-
-
-def _postprocess(processor: Any, data: dict[str, Any]) -> dict[str, Any]:
-    """What `DataProcessor.postprocess` does: filtered once more, in the recipe's terms, with labels by themselves."""
-    shape = shape_of(data)
-    for name in processor.data_fields:
-        if name not in data:
-            continue
-        data[name] = processor._process_single_field(name, data[name], shape)
-        if processor.params.label_fields:
-            if data[name].size:
-                processor._remove_label_fields(data, name)
-            else:
-                processor._handle_empty_data_array(data)
-        if processor.is_sequence_input.get(name):
-            data[name] = data[name].tolist()
-    return data
+def _preprocess(processor: Any, preprocess: Callable[[dict[str, Any]], None], data: dict[str, Any]) -> None:
+    """What the class does, without the labels of the sample before."""
+    processor.label_manager = LabelManager()
+    preprocess(data)
 
 
 class BoxRules:
@@ -199,30 +166,9 @@ def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarr
     return np.concatenate([cut, boxes[:, 4:]], axis=1)[visible]
 
 
-def _with_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> np.ndarray:
-    """The array under `name` with a column for each label field; the fields leave the sample."""
+def _without_labels(processor: Any, rows: str, data: dict[str, Any], name: str) -> None:
+    """The array without columns of labels, and the rows that are left."""
     fields, array = processor.params.label_fields, data[name]
-    count, first = array.shape
-    joined = np.empty((count, first + len(fields)), np.promote_types(array.dtype, np.float32))
-    joined[:, :first] = array
-    for column, field in enumerate(fields, first):
-        processor._validate_label_field_length(data, name, field)
-        labels = data.pop(field)
-        if field == rows:
-            joined[:, column] = range(count)
-        elif type(labels) is list and _NUMBERS.issuperset(map(type, labels)):
-            processor.label_manager.metadata[name][field] = LabelMetadata(list, is_numerical=True)
-            joined[:, column] = np.array(labels, np.float32)
-        else:
-            joined[:, column] = processor.label_manager.process_field(name, field, labels)[:, 0]
-    return joined
-
-
-def _without_labels(processor: Any, data: dict[str, Any], name: str, rows: str) -> None:
-    """The array without these columns, and the rows that are left."""
-    fields = processor.params.label_fields
-    array = data[name]
     first = array.shape[1] - len(fields)
     data.update(dict.fromkeys(fields, ()))
-    data[rows] = array[:, first + fields.index(rows)].tolist()
-    data[name] = array[:, :first]
+    data[rows], data[name] = array[:, first + fields.index(rows)].tolist(), array[:, :first]

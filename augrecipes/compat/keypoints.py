@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from augrecipes.native.kernels import address_of, library
 from augrecipes.native.op_numbers import LIMITS
 
 NO_MOVES = np.empty((0, LIMITS.MOVE))
-_NO_XY = 3  # columns of albumentations' keypoints between y and what is the caller's: z, angle, scale
 _REMOVED = 64  # as native/boxes.c numbers it
 _HALF = 0.5  # a pixel around its centre
 
@@ -56,7 +54,7 @@ class PointRules:
         if not data.size:
             return data
         params = self._params
-        convert = _CONVERSIONS[params.format == "xy", direction == "to"]
+        convert = convert_keypoints_to_albumentations if direction == "to" else convert_keypoints_from_albumentations
         points: np.ndarray = convert(data, params.format, shape, False, params.angle_in_degrees)
         if direction == "to" and params.remove_invisible:
             beyond = ~(_on_image(points, shape, 0) | np.isnan(points[:, :3]).any(axis=1))
@@ -69,29 +67,6 @@ class PointRules:
                     "false` in `inputs: keypoints:` keeps such points"
                 )
         return points
-
-
-def _xy_to_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
-    """What `convert_keypoints_to_albumentations` makes of rows of x, y and more."""
-    count, columns = points.shape
-    kind = np.promote_types(points.dtype, np.float32) if columns > 2 else np.float32
-    keypoints = np.zeros((count, columns + _NO_XY), kind)
-    keypoints[:, :2], keypoints[:, 2 + _NO_XY :] = points[:, :2].astype(np.float32, copy=False), points[:, 2:]
-    return keypoints
-
-
-def _xy_from_albumentations(points: np.ndarray, *_: Any) -> np.ndarray:
-    """What `convert_keypoints_from_albumentations` makes rows of x, y and more of."""
-    return np.concatenate((points[:, :2], points[:, 2 + _NO_XY :]), axis=1)
-
-
-# By whether the recipe's format is `xy`, and whether its points are converted to albumentations' terms.
-_CONVERSIONS: dict[tuple[bool, bool], Callable[..., np.ndarray]] = {
-    (False, True): convert_keypoints_to_albumentations,
-    (False, False): convert_keypoints_from_albumentations,
-    (True, True): _xy_to_albumentations,
-    (True, False): _xy_from_albumentations,
-}
 
 
 def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarray:

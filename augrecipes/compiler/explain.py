@@ -61,8 +61,6 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (
     (join_warps.joins, "RESAMPLES"),
     (join_colours.joins, "LEVELS"),
 )
-# Of pairs all rules change no bit.
-_WHY_PAIR = {"lookup": "has no window behind it that would leave fewer pixels to change"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +273,5 @@ def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     if read := record.statistics:
         return f"reads {read} of the whole image: a crop moved before it would change that"
     action = record.action
-    if recipe.facts.scales:
-        return _WHY_PAIR.get(action, _WHY[action])
-    return _WHY_FAST.get(action, _WHY[action]) if optimize == "fast" else _WHY[action]
+    is_fast = optimize == "fast" and not recipe.facts.scales  # of pairs all rules change no bit
+    return _WHY_FAST.get(action, _WHY[action]) if is_fast else _WHY[action]

@@ -232,6 +232,8 @@ def _step_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
     site = str(row["site"]).rpartition("/")[2] if row["depth"] else row["site"]
     label = site if f"{row['name']}#" in site else f"{site} ({row['name']})"
     arguments = {name: value for name, value in row["arguments"].items() if value is not None}
+    if arguments.get("draws") == "alternate" and (period := op_record(row["name"]).draw_period) > 1:
+        arguments["draws"] = f"alternate (alternates every epoch: each of {period} outcomes once in {period} epochs)"
     return [("  " * row["depth"] + label, f"{row['p']:g}", text(arguments))]
 
 

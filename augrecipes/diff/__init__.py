@@ -169,7 +169,8 @@ def _changes(a: Meaning, b: Meaning) -> list[Change]:
 def _draws(a: Meaning, b: Meaning) -> Draws:
     if not (a.draws or b.draws):
         return "none"
-    return "kept" if a.step.site == b.step.site and equal(a.values.get("share"), b.values.get("share")) else "changed"
+    same = all(equal(a.values.get(key), b.values.get(key)) for key in ("share", "draws"))
+    return "kept" if a.step.site == b.step.site and same else "changed"
 
 
 def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:

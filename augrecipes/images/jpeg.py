@@ -43,7 +43,7 @@ _SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 _NEXT = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xFF)))  # what usually stands right behind a segment
 END = b"\xff\xd9"
 _MOST_JUNK = 2**24  # bytes of it
-_MOST_EXIF, _MOST_KEPT = 16, 4_096  # blocks that are searched for an orientation, and bytes of a beginning
+_MOST_EXIF = 16  # blocks that are searched for an orientation
 _COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
 
 # A Huffman code has at least one bit and there is one for each block of 64 pixels; the rest is slack for odd sampling.
@@ -74,10 +74,6 @@ _PROBED = 4  # windows of it
 _SEQUENTIAL, _SCALABLE = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)
 
 
-# Files of one size and one program mostly begin alike: what the last one's beginning said is not walked again.
-_last: tuple[bytes, ImageHeader | None] = (b"", None)
-
-
 @dataclass(frozen=True, slots=True)
 class Segments:
     """Where things are in a JPEG, and what its frame says."""
@@ -100,16 +96,9 @@ class Segments:
 
 def header(data: bytes) -> ImageHeader:
     """The header of a JPEG; the data may end after the frame marker. Raises UnreadableError."""
-    global _last  # noqa: PLW0603  one tuple, which any thread may replace
-    beginning, known = _last
-    if known is not None and isinstance(data, bytes) and data.startswith(beginning):
-        return known
     s = _walk(data)
     more: Any = {"orientation": s.orientation, "lossy": True, "layout": s, "profile": s.profile}
-    info = ImageHeader("jpeg", s.width, s.height, s.bits, _COLORS.get(s.components, "other"), **more)
-    if 0 < s.scan < _MOST_KEPT and isinstance(data, bytes):
-        _last = data[: s.scan + 4], info  # the marker of the scan and its length, which is as far as it was walked
-    return info
+    return ImageHeader("jpeg", s.width, s.height, s.bits, _COLORS.get(s.components, "other"), **more)
 
 
 def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:

@@ -13,6 +13,7 @@ from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.interop.budget import spend
 from augrecipes.mixtures import mixtures
 from augrecipes.ops import registry
+from augrecipes.ops.records import op_record
 from augrecipes.recipe import document, grammar, model, parse, variants
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_value
 from augrecipes.recipe.problems import reported
@@ -301,9 +302,10 @@ def name_of(file: str) -> str:
 
 
 def takes_of(name: str) -> dict[str, Any]:
-    """Schemas of the arguments that a class takes, by name; empty for what is no class that is known."""
+    """Schemas of the arguments that a class takes, without `draws`, by name; empty for what is no known class."""
+    ours = "draws" if op_record(name).draw_period > 1 else ""
     if known := registry.arguments(name) or grammar.POLICIES.get(name):
-        return known["properties"]
+        return {key: part for key, part in known["properties"].items() if key != ours}
     return {**mixtures()[name].arguments, "p": {"default": 1.0}} if name in mixtures() else {}
 
 

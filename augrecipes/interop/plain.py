@@ -211,10 +211,10 @@ def refuse_several(recipe: Recipe) -> None:
             f"{recipe.name}: steps of albumentations change all channels of an image, and its RandomOrder keeps none: "
             "run the recipe as it is, or write one without `channels` of steps, `take` and `keep_order`"
         )
-    if recipe.last_epoch:
+    if recipe.last_epoch or any(registry.draw_period(step) > 1 for step in recipe.walk()):
         raise RecipeError(
-            f"{recipe.name}: a Compose of albumentations has the same numbers in all epochs: run the recipe as it "
-            "is, or take what it is in one of them, `recipe.in_epoch(0)`"
+            f"{recipe.name}: a Compose of albumentations has the same numbers in all epochs, and draws anew in each: "
+            "run the recipe as it is, or take `recipe.in_epoch(0)`, without `draws: alternate`"
         )
 
 

@@ -13,13 +13,17 @@ typedef struct {
     Philox philox;
     int64_t rows, columns, channels;
     uint64_t here; /* 64 bits that are the step's and the sample's alone: where the Stream begins */
+    int alternates; /* from epoch to epoch: `here` says all */
 } Drawing;
 
-static inline Drawing keyed_drawing(const Program *program, const Step *step, const Sample *s, uint64_t hash,
-                                    uint64_t tile) {
-    uint64_t here = splitmix64(step->hash ^ hash);
-    return (Drawing){stream_at(here), philox_at(program->seed, step->label, tile, program->epoch, s->index), s->rows,
-                     s->columns, program->channels, here};
+/* A step that alternates starts where it does in epoch 0, and from epoch to epoch its first word moves on by `turn`, an
+   equal part of all words. */
+static inline Drawing keyed_drawing(const Program *program, const Step *step, const Sample *s) {
+    uint64_t tile = step->shared ? 0 : s->tile, epoch = step->turn ? 0 : program->epoch;
+    uint64_t hash = hash_with(hash_with(hash_with(GOLDEN, epoch), s->index), tile);
+    uint64_t here = splitmix64(step->hash ^ hash) + program->epoch * step->turn;
+    return (Drawing){stream_at(here), philox_at(program->seed, step->label, tile, epoch, s->index), s->rows,
+                     s->columns, program->channels, here, step->turn != 0};
 }
 
 static uint64_t next_word(void *of) { return philox_word(of); }

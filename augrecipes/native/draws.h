@@ -65,7 +65,7 @@ static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
             to[k] = a[k];
         return 1;
     case DRAW_ONE_OF_FOUR: to[0] = a[stream_randint(&d->stream, 0, 3)]; break;
-    case DRAW_ONE_OF_EIGHT: to[0] = a[philox_integer(&d->philox, 8)]; break;
+    case DRAW_ONE_OF_EIGHT: to[0] = a[d->alternates ? (int64_t)(d->here >> 61) : philox_integer(&d->philox, 8)]; break;
     case DRAW_RANDOM_CROP:
         if (!pad_first(d, a, to + 4))
             return 0;

@@ -37,7 +37,7 @@ class Layout:
         size: bytes.
 
     >>> SAMPLE.places("index", "tile"), SAMPLE.place("target"), STEP.offset("arguments"), SAMPLE.size
-    (slice(0, 2, None), 11, 56, 208)
+    (slice(0, 2, None), 11, 64, 208)
     """
 
     def __init__(self, name: str, fields: list[tuple[str, str, str]], known: dict[str, Layout]) -> None:

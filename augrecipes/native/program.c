@@ -235,8 +235,7 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
     const Program *p = run->program;
     const Sample *s = run->sample;
     const Step *step = p->steps + at;
-    uint64_t tile = step->shared ? 0 : s->tile, hash = hash_with(hash_with(hash_with(GOLDEN, p->epoch), s->index), tile);
-    Drawing d = keyed_drawing(p, step, s, hash, tile);
+    Drawing d = keyed_drawing(p, step, s);
     double drawn[DRAWN];
     visible_size(run, &d.rows, &d.columns);
     d.rows /= step->cell, d.columns /= step->cell;
@@ -354,9 +353,7 @@ KERNEL(program_draws)(const Program *program, Sample *samples, int64_t count, do
     const Step *step = program->steps;
     for (int64_t k = 0; k < count; k++) {
         Sample *s = samples + k;
-        uint64_t tile = step->shared ? 0 : s->tile;
-        uint64_t hash = hash_with(hash_with(hash_with(GOLDEN, program->epoch), s->index), tile);
-        Drawing d = keyed_drawing(program, step, s, hash, tile);
+        Drawing d = keyed_drawing(program, step, s);
         if (step->p < 1 && !(step->p > 0 && stream_unit(&d.stream) < step->p))
             s->answer = IDLE;
         else

@@ -50,7 +50,7 @@ def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
     record = op_record(step.name)
     values = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
     # Bounds first: a check reckons with numbers that make sense.
-    problem = fault(record, values, max_bytes) or (record.check and record.check(values))
+    problem = fault(record, values, max_bytes) or (record.check and record.check(values)) or _uneven(step)
     if problem:
         return Refusal(problem[1], problem[0])
     if record.asks or registry.is_registered(step.name):  # a class of the program's own may change from run to run
@@ -90,6 +90,15 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
             order = "second value must be above the first" if step else "first value may not exceed the second"
             return argument, f"the {order}, got {value}"
     return None if max_bytes is None else _image(record, arguments, max_bytes)
+
+
+def _uneven(step: Step) -> Fault:
+    """Why a step cannot alternate: half of all samples flip, and steps of more outcomes always act; 0 acts never."""
+    p, period = registry.chance(step), registry.draw_period(step)
+    even = 0.5 if period == 2 else 1.0
+    if period == 1 or p in (even, 0):
+        return None
+    return "p", f"must be {even:g} with `draws: alternate`, got {p:g}: leave p out, or write `draws: independent`"
 
 
 def size_text(size: int) -> str:

@@ -1,4 +1,4 @@
-"""The algebra of pixel moves: windows and the eight symmetries of the square, composed without touching a pixel."""
+"""The eight symmetries of the square, as views of arrays."""
 
 from __future__ import annotations
 
@@ -17,23 +17,6 @@ class Symmetry:
     transpose: bool = False
     flip_y: bool = False
     flip_x: bool = False
-
-    def then(self, after: Symmetry) -> Symmetry:
-        """This one, followed by `after`.
-
-        Flips pass through a transposition with their axes exchanged: T·F(y, x) = F(x, y)·T.
-        """
-        y, x = (self.flip_x, self.flip_y) if after.transpose else (self.flip_y, self.flip_x)
-        return Symmetry(self.transpose != after.transpose, y != after.flip_y, x != after.flip_x)
-
-    def before(self, box: tuple[int, int, int, int], height: int, width: int) -> tuple[int, int, int, int]:
-        """Where a window (x_min, y_min, x_max, y_max) of the moved array, `height` × `width`, was before."""
-        x_min, y_min, x_max, y_max = box
-        if self.flip_y:
-            y_min, y_max = height - y_max, height - y_min
-        if self.flip_x:
-            x_min, x_max = width - x_max, width - x_min
-        return (y_min, x_min, y_max, x_max) if self.transpose else (x_min, y_min, x_max, y_max)
 
     def view(self, array: np.ndarray) -> np.ndarray:
         """The moved array as a view; axes 0 and 1 are rows and columns."""

@@ -9,8 +9,6 @@ import numpy as np
 
 # Output values that one round of the tap loop works on: small enough to stay in the processor's cache.
 _BLOCK = 1 << 14
-# Whole numbers up to this are exact in float32.
-_EXACT = 1 << 24
 
 
 class Taps(NamedTuple):
@@ -19,14 +17,10 @@ class Taps(NamedTuple):
     Attributes:
         rows: for every output row (first index) the input rows that it reads, n × taps.
         weights: their weights, float64, n × taps; each row's sum is 1.
-        step: where every output row has the same weights, a whole number of input rows after the last one: that number.
-        narrow: whether sums of uint8 values under these weights are exact in float32.
     """
 
     rows: np.ndarray
     weights: np.ndarray
-    step: int | None
-    narrow: bool
 
 
 def imresize(
@@ -92,8 +86,8 @@ def imresize(
 def taps(length: int, target: int) -> Taps:
     """Which of `length` input rows make each of `target` output rows, and with which weights.
 
-    >>> taps(8, 4).step, taps(8, 4).rows.shape, taps(3, 7).step
-    (2, (4, 8), None)
+    >>> taps(8, 4).rows[0].tolist()
+    [2, 1, 0, 0, 1, 2, 3, 4]
     """
     scale = target / length
     shrink = min(scale, 1.0)
@@ -109,7 +103,7 @@ def taps(length: int, target: int) -> Taps:
     positions, weights = positions[:, inside].astype(np.int64) - 1, np.ascontiguousarray(weights[:, inside])
     mirrored = positions % (2 * length)
     rows = np.minimum(mirrored, 2 * length - 1 - mirrored)
-    return Taps(rows, weights, _step(positions, weights), _is_narrow(weights))
+    return Taps(rows, weights)
 
 
 def _keys(distance: np.ndarray) -> np.ndarray:
@@ -121,54 +115,16 @@ def _keys(distance: np.ndarray) -> np.ndarray:
     return near * (x <= 1) + far * ((x > 1) & (x <= 2))
 
 
-def _step(positions: np.ndarray, weights: np.ndarray) -> int | None:
-    steps = set(np.diff(positions[:, 0]).tolist())
-    regular = len(steps) <= 1 and bool((weights == weights[0]).all())
-    return (steps.pop() if steps else 1) if regular else None
-
-
-def _is_narrow(weights: np.ndarray) -> bool:
-    """Whether every weight is a whole number of 2^-k, and no sum of levels exceeds what float32 counts exactly."""
-    scaled = weights * _EXACT
-    whole = scaled[scaled != 0].astype(np.int64)
-    if not np.array_equal(whole, scaled[scaled != 0]):
-        return False
-    unit = int(np.gcd.reduce(whole))
-    return bool(255 * np.abs(scaled).sum(axis=1).max() / unit <= _EXACT)
-
-
 def _along_rows(image: np.ndarray, plan: Taps) -> np.ndarray:
-    """One pass along the first axis, not rounded; in float32 where that is exact, otherwise in float64."""
-    count, size = plan.weights.shape
-    narrow = plan.narrow and image.dtype == np.uint8
-    kind = np.dtype(np.float32 if narrow else np.float64)
-    weights = plan.weights.astype(kind)
-    # With one step between output rows the taps are strided views of the mirrored image; otherwise rows are gathered.
-    source = image if plan.step is None else image[_span(plan)]
-    flat = np.ascontiguousarray(source).reshape(len(source), -1)
-    out = np.empty((count, flat.shape[1]), kind)
+    """One pass along the first axis, float64, not rounded."""
+    flat = np.ascontiguousarray(image).reshape(len(image), -1)
+    out = np.zeros((len(plan.rows), flat.shape[1]))
     block = max(1, _BLOCK // flat.shape[1])
-    part = np.empty((min(block, count), flat.shape[1]), kind)
-    for start in range(0, count, block):
-        stop = min(start + block, count)
-        total, product = out[start:stop], part[: stop - start]
-        for tap in range(size):
-            if plan.step is None:
-                values, weight = flat[plan.rows[start:stop, tap]], weights[start:stop, tap, None]
-            else:
-                first = start * plan.step + tap
-                values, weight = flat[first : first + (stop - start - 1) * plan.step + 1 : plan.step], weights[0, tap]
-            if tap == 0:
-                np.multiply(values, weight, out=total, dtype=kind)
-            else:
-                np.multiply(values, weight, out=product, dtype=kind)
-                total += product
-    return out.reshape(count, *image.shape[1:])
-
-
-def _span(plan: Taps) -> np.ndarray:
-    """Every input row from the first tap of the first output row to the last tap of the last one, mirrored."""
-    return np.concatenate([*plan.rows[:-1, : plan.step], plan.rows[-1]])
+    for start in range(0, len(out), block):
+        some = slice(start, start + block)
+        for rows, weights in zip(plan.rows[some].T, plan.weights[some].T, strict=True):
+            out[some] += flat[rows] * weights[:, None]
+    return out.reshape(len(out), *image.shape[1:])
 
 
 def _to_levels(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

@@ -27,7 +27,7 @@ Chroma = Literal["drops", "swaps", "turns"]
 _ON_LEVELS = frozenset({"from_lab", "inpaint_ns", "inpaint_telea"})
 # What holds where the arguments are not those of a fact.
 _UNLESS: Mapping[str, Mapping[str, Any]] = {
-    "action": {"action": "opaque", "averages": None, "recolours": False, "joins_warps": None},
+    "action": {"action": "opaque", "recolours": False, "joins_warps": None},
     "random": {"random": True},
     "statistics": {"statistics": ""},
     "grids": {"grids": "never"},
@@ -57,17 +57,13 @@ class OpRecord:
         channels: channel counts it accepts, or None for any.
         targets: what it changes; a mask, boxes or keypoints that it does not name stay as they are.
         when: the arguments (defaults merged) under which some of these facts hold, by the fact's name; see `under`.
-            With `action` go `averages`, `recolours` and `joins_warps`.
+            With `action` go `recolours` and `joins_warps`.
         changes_dtype: the image's dtype after it is not the dtype before it.
         pixels: the arguments that count pixels of windows and sizes; a pair scales them to each target.
         grids: one draw on images of one scene at several scales. `same`: the same change of the scene on each (of
             geometry: once the window, or the matrix, is scaled). `alike`: the draws fit each, but the change is sized
             in pixels, interpolates or reads each image's statistics. `never`: the draws are places or maps in pixels
             of one image. None becomes `never` of opaque steps, and `same` of the others.
-        averages: of a step that is affine in each pixel's values, the same everywhere, and never leaves their range, so
-            that the mean of some pixels may be taken before it or after it: by how many levels it rounds differently
-            then, on uint8. A resize may differ from the mean by less than one level, whatever rounds in it: twice that
-            for a step that gives whole levels, and one more for one that rounds itself. None: nothing is known.
         overwrites: the arguments (defaults merged) under which albumentations writes into the image that it is given,
             instead of a new one; None: never.
         channels_of: for how many channels the arguments (defaults merged) have a value each, where the class does not
@@ -101,6 +97,7 @@ class OpRecord:
             outside of it.
         symmetry: of a flip or transposition that draws nothing: `h`, `v` or `t`.
         is_rotation: of one that turns without mirroring.
+        draw_period: epochs in which `draws: alternate` comes to each outcome of its draws once; 1: it cannot alternate.
         needs: the target without which it raises.
         effect: what no kernel of several steps does: it bends the image by a `field` of displacements, paints a
             border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
@@ -149,7 +146,6 @@ class OpRecord:
     changes_dtype: bool = False
     pixels: tuple[str, ...] = ()
     grids: Grids | None = None
-    averages: int | None = None
     forgets: Mapping[str, Any] | None = None
     mend: str = ""
     recolours: bool = False
@@ -170,6 +166,7 @@ class OpRecord:
     turns: tuple[str, ...] = ()
     symmetry: Literal["h", "v", "t"] | None = None
     is_rotation: bool = False
+    draw_period: int = 1
     needs: Literal["boxes", "mask"] | None = None
     effect: Effect | None = None
     chroma: Chroma | None = None
@@ -272,7 +269,7 @@ class OpRecord:
     @property
     def fast_changes(self) -> str:
         """What `fast` may change of it; empty for nothing."""
-        may = self.action == "warp", self.recolours or self.averages is not None, bool(self.own_noise)
+        may = self.action == "warp", self.recolours, bool(self.own_noise)
         return ", ".join(compress(("resampling", "levels", "noise"), may))
 
     def __post_init__(self) -> None:

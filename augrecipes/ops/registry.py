@@ -157,6 +157,11 @@ def chance(step: Step) -> float:
     return default_p(step.name) if step.p is None else float(step.p)
 
 
+def draw_period(step: Step) -> int:
+    """Epochs in which a step that alternates comes to each outcome of its draws once; 1: it draws anew in each."""
+    return op_record(step.name).draw_period if step.args.get("draws") == "alternate" else 1
+
+
 def effective(step: Step) -> dict[str, Any]:
     """The step's arguments with defaults merged, constants by name, `p` last. Groups have no arguments but their own.
 
@@ -219,6 +224,8 @@ def construct(step: Step, *mixins: type) -> Any:
         transform.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
     if step.channels:
         limit_to_channels(transform, step.channels)
+    if (period := draw_period(step)) > 1:
+        transform.draw_turn = (1 << 64) // period
     return transform
 
 
@@ -265,13 +272,15 @@ def corrected(step: Step) -> Any:
 
 
 def keywords(step: Step) -> dict[str, Any]:
-    """The arguments of a step as its class takes them: tuples, and constants as OpenCV's integers.
+    """The arguments of a step as its class takes them, without `draws`: tuples, and constants as OpenCV's integers.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> keywords(Step("Rotate", Arguments({"limit": [-5, 5], "border_mode": "reflect"}), p=1))
     {'limit': (-5, 5), 'border_mode': 2, 'p': 1.0}
     """
     arguments = {name: to_number(name, value) for name, value in tuples(step.args.plain()).items()}
+    if op_record(step.name).draw_period > 1:
+        arguments.pop("draws", None)
     if step.files:
         reads, paths = op_record(step.name).reads, tuple(str(Path(step.folder, name)) for name in step.files)
         arguments[reads] = paths[0] if isinstance(arguments[reads], str) and len(paths) == 1 else paths

@@ -13,6 +13,7 @@ from augrecipes import redaction, remote, versions
 from augrecipes.compiler import prefix
 from augrecipes.compiler.compile import steps_of
 from augrecipes.errors import RecipeError, counted
+from augrecipes.ops.registry import draw_period
 from augrecipes.packing import bake, parts
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
@@ -140,6 +141,8 @@ def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> 
     left = ", ".join(step.site for step in steps[count:]) or "none"
     draws = not all(prefix.draws_nothing(step) for step in steps[:count])
     why = f"{chosen}; left to do in training: {left}"
+    for step in (leaf for top in steps[:count] for leaf in top.walk() if epochs % draw_period(leaf)):
+        why += f"; {step.site} alternates evenly where a multiple of {draw_period(step)} epochs is baked"
     return BakedSteps(recipe, "train", ("train",), count, epochs if draws else 0, seed, why)
 
 

@@ -46,6 +46,15 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
         message = f"cannot draw {checked['n']} of {size} steps"
         message += " without replace: true" if step.name == groups.SOME_OF else ""
         problems.add("E310", body.entries["n"].place, message, f"{step.name}.n")
+    if _alternates_by_chance(step, checked.get("n", size), size):
+        message = "a group that does not run every step in every epoch: move what has `draws: alternate` out of it"
+        problems.add("E310", place, message, step.name)
+
+
+def _alternates_by_chance(step: Step, n: int, size: int) -> bool:
+    """Whether something alternates in a group that does not act, or run all of its steps, in every epoch."""
+    by_chance = step.name in (groups.ONE_OF, groups.SOME_OF) or n < size or chance(step) < 1
+    return by_chance and chance(step) > 0 and any(registry.draw_period(leaf) > 1 for leaf in step.walk())
 
 
 def other_default(recipe: Recipe) -> tuple[Step, str, Fix] | None:

@@ -27,8 +27,7 @@ Pick = Literal["random", "first", "stride"]  # of tiles
 _UNSAID = {"unsaid": True}  # no part of the digest where it is empty
 # Names of the optimiser's rules, each of which a recipe may do without.
 RuleName = Literal[
-    "coarse_fields", "crop_first", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled",
-    "reduce_first", "shrink_first",
+    "coarse_fields", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled", "reduce_first",
 ]  # fmt: skip
 
 

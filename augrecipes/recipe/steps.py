@@ -113,7 +113,7 @@ def check_children(context: Context, step: Step, body: MappingNode, place: Place
         any(map(chance, schedule.in_epoch(step, epoch).steps)) for epoch in (0, *schedule.ends(step.steps))
     ):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
-    for epoch in step_keys.epochs_of({str(k): child.schedule for k, child in enumerate(step.steps)}):
+    for epoch in step_keys.epochs_of({str(k): each.schedule for k, each in enumerate((step, *step.steps))}):
         if len(context.problems) == before:
             checks.check_group(context, schedule.in_epoch(step, epoch), body, place)
 

@@ -7,14 +7,16 @@ many, and so on. Here an arm promises a verdict: its difference from the whole r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 
 from augrecipes.errors import AugrecipesError
 from augrecipes.lint import lint
-from augrecipes.lint.record import along, arriving, on_one_grid
+from augrecipes.lint.record import after, arriving, on_one_grid
 from augrecipes.ops.groups import DEGRADE, NO_OP
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance
-from augrecipes.ops.sizes import SizeBounds
+from augrecipes.ops.step import label
+from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.trials.statistics import ALPHA, compare, seeds_needed
 from augrecipes.verify.variants import without_step
@@ -28,11 +30,12 @@ def arms(
 ) -> tuple[dict[str, Recipe], list[tuple[str, str]]]:
     """The whole recipe, and the recipe without each of its training steps; the others keep their draws.
 
-    Steps inside groups are left out, too, and those of `batch:`; a policy goes as one. Written as YAML an arm is
-    labelled anew, and draws otherwise: an arm is the Recipe.
+    Steps inside groups are left out, too, and those of `batch:`; a policy goes as one. For a random crop that gives
+    images their size its counterpart of evaluation stands, the window in the centre. Written as YAML an arm is labelled
+    anew, and draws otherwise: an arm is the Recipe.
 
     Args:
-        recipe: of any kind.
+        recipe: of kind image, pair or bag.
         attempt: called with each arm, reads some samples of it; an AugrecipesError is a reason to do without the arm.
 
     Returns:
@@ -41,19 +44,19 @@ def arms(
     >>> import augrecipes as ar
     >>> recipes, obstacles = arms(ar.load("folder-128"))
     >>> list(recipes), obstacles
-    (['folder-128', 'without SmallestMaxSize#1', 'without HorizontalFlip#1'], \
-[('RandomCrop#1', 'images would have several sizes without it')])
+    (['folder-128', 'without SmallestMaxSize#1', 'without RandomCrop#1', 'without HorizontalFlip#1'], [])
+    >>> [step.name for step in recipes["without RandomCrop#1"].steps]
+    ['SmallestMaxSize', 'CenterCrop', 'HorizontalFlip']
     """
     recipes, obstacles = {recipe.name: recipe}, list[tuple[str, str]]()
-    of_batch = [(f"batch.{step.site}", step, parent) for step, parent in _steps(recipe.batch)]
-    for label, step, parent in [
-        (step.site, step, parent) for step, parent in _steps(recipe.listed("train"))
-    ] + of_batch:
-        arm = without_step(recipe, "train", step)
-        if reason := _reason(recipe, arm, step, parent) or _failure(arm, attempt):
-            obstacles.append((label, reason))
+    steps = [(step.site, step, parent) for step, parent in _steps(recipe.listed("train"))]
+    steps += [(f"batch.{step.site}", step, parent) for step, parent in _steps(recipe.batch)]
+    for name, step, parent in steps:
+        arm = _without(recipe, step)
+        if reason := _reason(recipe, arm, step, parent, attempt):
+            obstacles.append((name, reason))
         else:
-            recipes[f"without {label}"] = arm
+            recipes[f"without {name}"] = arm
     return recipes, obstacles
 
 
@@ -65,7 +68,15 @@ def _steps(steps: Sequence[Step], parent: Step | None = None) -> Iterator[tuple[
             yield from _steps(step.steps, step)
 
 
-def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None) -> str:
+def _without(recipe: Recipe, step: Step) -> Recipe:
+    """The recipe without a step, or with its counterpart where images would have another size without it."""
+    arm = without_step(recipe, "train", step)
+    instead = label(steps_of(derive((step,), recipe.scales.plain())), step.site)
+    keeps_size = not _size_problem(recipe, arm) or step.name in [each.name for each in instead]
+    return arm if keeps_size else without_step(recipe, "train", step, instead)
+
+
+def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None, attempt: Callable[[Recipe], object]) -> str:
     """Why a step cannot be left out; empty where it can."""
     if chance(step) <= 0 or step.name == NO_OP:
         return "it never does anything"
@@ -75,26 +86,24 @@ def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None) -> str
         return f"another step of {parent.site} would take its place"
     if any(inner.name == DEGRADE or op_record(inner.name).resizes == "target" for inner in step.walk()):
         return "it makes a target, or gives one its size"
-    size, other = _final_size(recipe), _final_size(arm)
-    if size.exact and (size.low, size.high) != (other.low, other.high):
-        return f"images would have {'another size' if other.exact else 'several sizes'} without it"
-    known = {problem.message for problem in lint(recipe, advice=False)}
-    problems = [problem for problem in lint(arm, advice=False) if problem.severity == "error"]
-    return next((problem.message for problem in problems if problem.message not in known), "")
-
-
-def _final_size(recipe: Recipe) -> SizeBounds:
-    """What is known of the size behind the training steps."""
-    sizes = [size for _, _, size in along(recipe, next(on_one_grid(recipe)))]
-    return sizes[-1] if sizes else arriving(recipe)
-
-
-def _failure(arm: Recipe, attempt: Callable[[Recipe], object]) -> str:
+    errors = [problem.message for problem in lint(arm, advice=False) if problem.severity == "error"]
+    if problem := _size_problem(recipe, arm) or next(iter(errors), ""):
+        return problem
     try:
         attempt(arm)
     except AugrecipesError as error:
         return str(error)
     return ""
+
+
+def _size_problem(recipe: Recipe, arm: Recipe) -> str:
+    """What becomes of the size behind the training steps, if it is another."""
+    size, other = (
+        reduce(lambda size, step: after(step, size), next(on_one_grid(each)), arriving(each)) for each in (recipe, arm)
+    )
+    if not size.exact or (size.low, size.high) == (other.low, other.high):
+        return ""
+    return f"images would have {'another size' if other.exact else 'several sizes'} without it"
 
 
 def rungs(seeds: int, arms: int) -> tuple[int, ...]:

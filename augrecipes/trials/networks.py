@@ -127,6 +127,7 @@ class Enlarger(nn.Module):
             for _ in range(blocks)
         )
         self.last = nn.Conv2d(width, channels * factor**2, 3, padding=1)
+        nn.init.zeros_(self.last.weight)  # it begins as the bilinear enlargement
 
     def forward(self, images: Tensor) -> Tensor:
         """Enlarged images."""

@@ -23,7 +23,7 @@ _DISAGREEMENT = 0.1  # share of samples on which two networks differ, at least, 
 
 def rehearse(
     trainer: Trainer, trainees: Sequence[Trainee], minutes: float, seeds: int, epochs: float | None,
-    elapsed: Callable[[], float],
+    elapsed: Callable[[], float], work: Callable[[int], float],
 ) -> TrialPlan:  # fmt: skip
     """Train a few steps under each recipe, and plan what fits into the minutes.
 
@@ -34,6 +34,7 @@ def rehearse(
         seeds: at most.
         epochs: of each training; None: as many as fit.
         elapsed: seconds since the trial began.
+        work: of so many seeds, in seeds of all recipes.
     """
     first = trainees[0]
     part = np.arange(min(len(first.valid), _LEAST_SCORED))
@@ -52,7 +53,7 @@ def rehearse(
 
     def fitting(seeds: int) -> tuple[int, int, int]:
         """Steps, points of the curve, and validation samples, for so many seeds."""
-        left = max(seconds / seeds - start, 1e-9)
+        left = max(seconds / work(seeds) - start, 1e-9)
         validating = _VALIDATING * left
         points = max(1, min(_POINTS, int((validating / most - once) / by_sample)))
         valid = min(most, max(_LEAST_SCORED, int(validating / (points * by_sample + once))))
@@ -68,7 +69,7 @@ def rehearse(
     steps = max(steps, 1 if epochs is not None else _FEWEST)
     planned = start + steps * step + valid * (points * by_sample + once)
     if epochs is not None:
-        fit = max(1, min(seeds, int(seconds / planned)))
+        fit = next((n for n in range(seeds, 1, -1) if work(n) * planned <= seconds), 1)
     pairs = list(combinations(runs, 2)) or [(runs[0], runs[0])]
     differences = [np.subtract(a.scores, b.scores).std() for a, b in pairs]
     floor = 0.0 if trainer.lesson.unit else _DISAGREEMENT**0.5

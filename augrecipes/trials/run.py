@@ -24,11 +24,12 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source
 from augrecipes.recipe.write import to_yaml
 from augrecipes.sources.opening import words_of
+from augrecipes.trials.ablation import arms, most_runs, rungs, survivors
 from augrecipes.trials.plan import rehearse
 from augrecipes.trials.record import CurvePoint, RecipeResult, Trial, TrialPlan, WorstSample
 from augrecipes.trials.statistics import compare, estimate
 from augrecipes.trials.tasks import lesson_of
-from augrecipes.trials.trainees import MOST_TILES, open_trainees
+from augrecipes.trials.trainees import MOST_TILES, by_name, open_trainees
 from augrecipes.trials.training import Trainer, TrainingResult, threads_of_torch, valid_batch_of
 from augrecipes.user_code import open_module
 
@@ -97,8 +98,13 @@ class TrialRun:
         valid_masks: Any = None, ablate: bool = False, fresh: bool = False, advance: Advance = lambda *_: None,
         announce: Callable[[TrialPlan], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        self._began, self._advance, self._fresh = perf_counter(), advance, fresh
-        trainees = self._trainees = open_trainees(recipes, data, valid, masks, valid_masks)
+        self._began, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
+        named, self._kept = by_name(recipes), list[tuple[str, str]]()
+        if ablate:
+            if len(named) > 1:
+                raise BenchError(f"ablation leaves the steps of one recipe out, and these are {len(named)}")
+            named, self._kept = arms(next(iter(named.values())))
+        trainees = self._trainees = open_trainees(named, data, valid, masks, valid_masks)
         one = next(iter(trainees.by_digest.values()))
         lesson = lesson_of(task, one.recipe, one.train, one.valid)
         module = None if model is None else open_module(model, "make", "network:", BenchError)
@@ -107,7 +113,7 @@ class TrialRun:
         batch_size = max(1, min(lesson.batch_size, len(one.train) // 4))
         self._trainer = Trainer(lesson, device_of(device), batch_size, valid_batch, module)
         limits = {"minutes": minutes, "seeds": seeds, "epochs": epochs}
-        self._key = self._digest(limits)
+        self._key = self._digest({**limits, "ablate": ablate})
         plan = self._plan = self._planned(limits)
         announce(plan)
         trainees.score(spread_out(len(one.valid), plan.valid))
@@ -118,7 +124,9 @@ class TrialRun:
             task=lesson.task, metric=lesson.metric, unit=lesson.unit, data=words_of(data),
             valid="a fifth of the data" if valid is None else words_of(valid), network=self._network(one.train),
             machine=str(machine()), plan=plan, recipes=results,
-            verdicts=compare({result.name: result.scores for result in results}),
+            verdicts=compare(
+                self._scores(runs), results[0].name if ablate else None, self._rungs(plan.seeds) if ablate else ()
+            ),
             notes=tuple(self._notes(runs)), seconds=perf_counter() - self._began,
         )  # fmt: skip
 
@@ -144,24 +152,41 @@ class TrialRun:
             return TrialPlan(**json.loads(known))
         self._advance("rehearsing", 0, 1)
         elapsed = lambda: perf_counter() - self._began  # noqa: E731
-        plan = rehearse(self._trainer, [*self._trainees.by_digest.values()], **limits, elapsed=elapsed)
+        plan = rehearse(self._trainer, [*self._trainees.by_digest.values()], **limits, elapsed=elapsed, work=self._work)
         TRIALS.write(self._key, json.dumps(asdict(plan)).encode())
         return plan
 
     def _run(self) -> dict[str, list[TrainingResult]]:
         """Trainings by digest of their recipe, one a seed, until the seeds or the minutes are spent."""
-        plan, trainees = self._plan, self._trainees.by_digest
-        runs: dict[str, list[TrainingResult]] = {key: [] for key in trainees}
-        spent, longest = plan.rehearsal, plan.seconds
-        for seed in range(plan.seeds):
-            if seed and spent + longest > 60 * plan.minutes:
-                break
-            for number, key in enumerate(trainees):
-                self._advance("training", seed * len(trainees) + number, plan.seeds * len(trainees))
-                runs[key].append(self._training(key, seed))
-            seconds = sum(each[-1].seconds for each in runs.values())
-            spent, longest = spent + seconds, max(longest, seconds) if seed else seconds
+        plan, trainees = self._plan, self._trainees
+        runs: dict[str, list[TrainingResult]] = {key: [] for key in trainees.by_digest}
+        names, spent, longest = [*trainees.recipes], plan.rehearsal, plan.seconds
+        for rung, seeds in enumerate(self._rungs(plan.seeds)):
+            keys = dict.fromkeys(key for name in names for key in (trainees.recipes[name].digest, trainees.clean[name]))
+            for seed in range(max(map(len, runs.values())), seeds):
+                if seed and spent + longest > 60 * plan.minutes:
+                    return runs
+                for number, key in enumerate(keys):
+                    self._advance("training", seed * len(keys) + number, plan.seeds * len(keys))
+                    runs[key].append(self._training(key, seed))
+                seconds = sum(runs[key][-1].seconds for key in keys)
+                spent, longest = spent + seconds, max(longest, seconds) if seed else seconds
+            if self._ablate:
+                whole = next(iter(trainees.recipes))
+                names = [whole, *survivors(self._scores(runs), whole, rung, self._rungs(plan.seeds))]
         return runs
+
+    def _rungs(self, seeds: int) -> tuple[int, ...]:
+        """The numbers of seeds at which an ablation drops what is decided; of other trials one, their end."""
+        return rungs(seeds, len(self._trainees.recipes) - 1) if self._ablate else (seeds,)
+
+    def _work(self, seeds: int) -> float:
+        """How many seeds of all recipes so many seeds cost."""
+        arms = len(self._trainees.recipes)
+        return most_runs(self._rungs(seeds), arms - 1) / arms if self._ablate else seeds
+
+    def _scores(self, runs: Mapping[str, list[TrainingResult]]) -> dict[str, list[float]]:
+        return {name: [run.score for run in runs[each.digest]] for name, each in self._trainees.recipes.items()}
 
     def _training(self, key: str, seed: int) -> TrainingResult:
         """A training, from the cache where it ran before."""
@@ -182,8 +207,8 @@ class TrialRun:
     def _result(self, name: str, runs: Mapping[str, list[TrainingResult]]) -> RecipeResult:
         recipe = self._trainees.recipes[name]
         mine, clean = runs[recipe.digest], runs[self._trainees.clean[name]]
-        affinity = [one.augmented[recipe.digest] / one.score if one.score else np.nan for one in clean]
-        diversity = [one.loss / plain.loss if plain.loss else np.nan for one, plain in zip(mine, clean, strict=True)]
+        affinity = [one.augmented[recipe.digest] / one.score if one.score else np.nan for one in clean[: len(mine)]]
+        diversity = [one.loss / plain.loss if plain.loss else np.nan for one, plain in zip(mine, clean, strict=False)]
         scores = tuple(one.score for one in mine)
         points = zip(*(one.curve for one in mine), strict=True)
         epochs = self._plan.epochs / self._plan.steps
@@ -215,11 +240,12 @@ class TrialRun:
     def _notes(self, runs: Mapping[str, list[TrainingResult]]) -> Iterator[str]:
         """What a reader should know."""
         plan, recipes = self._plan, self._trainees.recipes
-        done = len(next(iter(runs.values())))
+        done = max(map(len, runs.values()))
         if plan.seeds < plan.asked:
             yield f"{counted(plan.asked, 'seed')} asked for, and {plan.seeds} fit into {plan.minutes:g} minutes"
         if done < plan.seeds:
             yield f"{done} of {plan.seeds} seeds ran: the machine was slower than at the rehearsal"
+        yield from (f"{step} stays: {reason}" for step, reason in self._kept)
         same = Counter(recipe.digest for recipe in recipes.values())
         for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):
             yield f"{' and '.join(names)} do the same: one training serves them all"

@@ -55,45 +55,49 @@ class Trainees:
         return [[each.train.fingerprint(), each.valid.fingerprint()] for each in self.by_digest.values()] + stamps
 
 
-def open_trainees(recipes: Any, data: Any, valid: Any, masks: Any, valid_masks: Any) -> Trainees:
-    """Open the data for recipes by name, for a list of recipes, or for one.
+def open_trainees(
+    recipes: Mapping[str, Recipe], data: Any, valid: Any = None, masks: Any = None, valid_masks: Any = None
+) -> Trainees:
+    """Open the data for recipes by name.
 
     Raises:
         BenchError: recipes of several kinds; samples that only some of them have.
         DataError: of the data.
     """
-    named = {name: _with_few_tiles(recipe) for name, recipe in by_name(recipes).items()}
+    named = {name: _with_few_tiles(recipe) for name, recipe in recipes.items()}
     if len(kinds := sorted({recipe.kind for recipe in named.values()})) > 1:
         raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(kinds)}")
     clean = {name: without_augmentation(recipe) for name, recipe in named.items()}
-    places = (data, masks), (data if valid is None else valid, masks if valid is None else valid_masks)
+    places = (data, masks), (data, masks) if valid is None else (valid, valid_masks)
+    datasets: dict[tuple[str, int], RecipeDataset] = {}
 
-    def opened(recipe: Recipe, *, scored: bool) -> RecipeDataset:
-        where, its_masks = places[scored]
-        dataset: RecipeDataset = dataset_of(recipe, Setting(where, masks=its_masks, recipes=(*named.values(),)))
-        return dataset
+    def opened(recipe: Recipe, place: int) -> RecipeDataset:
+        key = recipe.digest, 0 if valid is None else place
+        if key not in datasets:
+            where, its_masks = places[place]
+            datasets[key] = dataset_of(recipe, Setting(where, masks=its_masks, recipes=(*named.values(),)))
+            if place and valid is not None and first.class_to_idx and datasets[key].class_to_idx:
+                datasets[key].table = relabelled(datasets[key].table, first.class_to_idx)
+        return datasets[key]
 
-    first = opened(next(iter(named.values())), scored=False)
-    rows = split(first) if valid is None else (np.arange(len(first)), None)
+    first = opened(next(iter(named.values())), 0)
+    train_rows, valid_rows = split(first) if valid is None else (np.arange(len(first)), None)
 
     def scored(recipe: Recipe, mode: Any) -> RecipeDataset:
-        dataset = opened(recipe, scored=True)
-        if valid is not None and first.class_to_idx and dataset.class_to_idx:
-            dataset.table = relabelled(dataset.table, first.class_to_idx)
-        return dataset.subset(np.arange(len(dataset)) if rows[1] is None else rows[1], mode=mode)
+        dataset = opened(recipe, 1)
+        return dataset.subset(np.arange(len(dataset)) if valid_rows is None else valid_rows, mode=mode)
 
     by_digest: dict[str, Trainee] = {}
     for recipe in (*named.values(), *clean.values()):
-        if recipe.digest not in by_digest:
-            train = opened(recipe, scored=False)
-            if len(train) != len(first):
-                counts = f"{len(first)} and {len(train)}"
-                raise BenchError(f"recipes must learn from the same samples, and {recipe.name} reads others: {counts}")
-            by_digest[recipe.digest] = Trainee(recipe, train.subset(rows[0]), scored(recipe, "eval"))
+        train = opened(recipe, 0)
+        if len(train) != len(first):
+            counts = f"{len(first)} and {len(train)}"
+            raise BenchError(f"recipes must learn from the same samples, and {recipe.name} reads others: {counts}")
+        by_digest.setdefault(recipe.digest, Trainee(recipe, train.subset(train_rows), scored(recipe, "eval")))
     for name, recipe in named.items():
-        plain = by_digest[clean[name].digest]
-        augmented = {**plain.augmented, recipe.digest: scored(replace(recipe, batch=()), "train")}
-        by_digest[clean[name].digest] = replace(plain, augmented=augmented)
+        key = clean[name].digest
+        augmented = {**by_digest[key].augmented, recipe.digest: scored(replace(recipe, batch=()), "train")}
+        by_digest[key] = replace(by_digest[key], augmented=augmented)
     return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest)
 
 

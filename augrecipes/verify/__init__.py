@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from augrecipes.verify.contract import LAWS, Figure, SampleRef, Verification, Worst, number
+from augrecipes.verify.labels import label_safety
 from augrecipes.verify.run import render_worst, replay, verify
+from augrecipes.verify.safety import LabelSafety
 
-__all__ = ["LAWS", "Figure", "SampleRef", "Verification", "Worst", "number", "render_worst", "replay", "verify"]
+__all__ = [
+    "LAWS", "Figure", "LabelSafety", "SampleRef", "Verification", "Worst", "label_safety", "number", "render_worst",
+    "replay", "verify",
+]  # fmt: skip

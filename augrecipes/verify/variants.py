@@ -7,7 +7,7 @@ recipe's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +70,7 @@ def fills(recipe: Recipe, mode: Mode) -> set[float]:
 
 def with_steps(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
     """The recipe with its single steps changed, for images alone."""
-    steps = tuple(_changed(step, change) for step in recipe.section(mode) or ())
+    steps = changed(recipe.section(mode) or (), change)
     inputs = replace(
         recipe.inputs, dtype=None, min_size=None, mask="optional", boxes=None, keypoints=None, targets=Arguments()
     )
@@ -78,10 +78,19 @@ def with_steps(recipe: Recipe, mode: Mode, change: Change) -> Recipe:
     return replace(variant, steps=steps) if mode == "train" else replace(variant, eval=steps)
 
 
-def _changed(step: Step, change: Change) -> Step:
-    if step.steps:
-        return replace(step, steps=tuple(_changed(child, change) for child in step.steps))
-    return change(step) or idle(step)
+def changed(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
+    """The steps, and those inside groups, with another in the place of each single one."""
+    return tuple(
+        replace(step, steps=changed(step.steps, change)) if step.steps else change(step) or idle(step) for step in steps
+    )
+
+
+def fill_borders(step: Step) -> Step:
+    """A single step with borders that show in a mask: what lies outside of the image is filled."""
+    known = effective(step)
+    shown = {"border_mode": "constant", "fill_mask": 0, "mask_interpolation": "nearest"}
+    arguments = {name: value for name, value in shown.items() if name in known}
+    return replace(step, args=Arguments({**step.args.plain(), **arguments})) if "border_mode" in known else step
 
 
 def idle(step: Step) -> Step:
@@ -89,18 +98,20 @@ def idle(step: Step) -> Step:
     return Step(NO_OP, p=chance(step), target=step.target, share=step.share, site=step.site)
 
 
-def without_step(recipe: Recipe, mode: Mode, out: Step) -> Recipe:
+def without_step(recipe: Recipe, mode: Mode, out: Step, instead: Sequence[Step] = ()) -> Recipe:
     """The recipe without one step of a section; of training, those of views and of batches count.
 
-    The others keep the labels that key their draws. In a group that chooses, a step that does nothing stands for it.
+    The others keep the labels that key their draws. In a group that chooses, a step that does nothing stands for it;
+    elsewhere what stands `instead`.
     """
 
     def rest(steps: tuple[Step, ...], *, choose: bool = False) -> tuple[Step, ...]:
-        return tuple(
-            idle(step) if step is out else replace(step, steps=rest(step.steps, choose=step.name not in _RUN_ALL))
-            for step in steps
-            if choose or step is not out
-        )
+        result: list[Step] = []
+        for step in steps:
+            children = rest(step.steps, choose=step.name not in _RUN_ALL)
+            stay = () if step is out else (replace(step, steps=children),)
+            result += stay or ([idle(step)] if choose else instead)
+        return tuple(result)
 
     if mode == "eval":
         return replace(recipe, eval=recipe.eval and rest(recipe.eval))

@@ -242,3 +242,69 @@ def test_infinite_figures_are_json(verify, monkeypatch):
     result = verify("--samples 1 --json")
     assert result.exit_code == 1
     json.loads(result.stdout, parse_constant=pytest.fail)
+
+
+FLIPS = "{version: 1, recipe: flips, steps: [RandomCrop: {height: 20, width: 20}, HorizontalFlip], eval: []}"
+MASKED = "{version: 1, recipe: masked, inputs: {mask: required}, steps: [], eval: []}"
+
+
+@pytest.fixture
+def mirrored(write, tmp_path):
+    """Two classes, of which one is the other mirrored, and masks of a spot in a corner; two recipes."""
+    write("flips.yaml", FLIPS)
+    write("masked.yaml", MASKED)
+    for k in range(8):
+        image = np.random.default_rng(k).integers(0, 40, (40, 40, 3), dtype=np.uint8)
+        image[5:35, 4:12], image[25:35, 12:30] = 220, 220
+        mask = np.zeros((40, 40), np.uint8)
+        mask[:4, :4] = 1
+        save(tmp_path / f"letters/left/{k}.png", image)
+        save(tmp_path / f"letters/right/{k}.png", image[:, ::-1])
+        for name in ("left", "right"):
+            save(tmp_path / f"masks/{name}/{k}.png", mask)
+
+
+def test_a_recipe_is_judged_by_what_it_does_to_labels(mirrored, finish, tmp_path):
+    forms = ("check-data --recipe flips.yaml letters", "check-data letters --recipe flips.yaml")
+    texts = [finish(line) for line in (*forms, "check-data --recipe flips.yaml --data letters")]
+    assert len({*texts}) == 1
+    assert "flipped left to right" in texts[0]
+    assert "of left look like" in " ".join(texts[0].split())
+    assert "16 images, all fine" in texts[0]
+    report = json.loads(finish("check-data letters --recipe flips.yaml --samples 10 --json"))["labels"]
+    assert (report["recipe"], report["samples"], report["total"]) == ("flips", 10, 16)
+    assert "labels" not in json.loads(finish("check-data flips.yaml letters --json"))
+    finish("check-data letters --recipe flips.yaml -o sheets/labels.png --json out.json")
+    assert cv2.imread(str(tmp_path / "sheets/labels.png")).shape[1] > 300
+    assert json.loads((tmp_path / "out.json").read_text())["labels"]["mirrors"]
+    still = finish("check-data letters --recipe flips.yaml --without HorizontalFlip --set RandomCrop.height=10")
+    assert "no draw mirrors" in still
+
+
+def test_files_are_read_by_one_recipe_and_judged_by_another(mirrored, run):
+    line = "check-data masked.yaml letters --masks masks --recipe flips.yaml --json"
+    report = json.loads(run(*line.split()).stdout)
+    assert report["targets"] == {"image": 16, "mask": 16}
+    assert [loss["what"] for loss in report["labels"]["losses"]] == ["mask"]
+    assert report["labels"]["recipe"] == "flips"
+    assert run(*["check-data", "sr-x4", "letters", "--recipe", "flips.yaml"]).exit_code == 2
+
+
+def test_defects_and_pairs_have_their_status(mirrored, check, run, tmp_path):
+    pairs = run(*["check-data", "hr=HR", "lr=X4", "--recipe", "x.yaml", "-o", "none.png"])
+    assert (pairs.exit_code, "a pair has no object" in " ".join(pairs.stdout.split())) == (0, True)
+    assert not (tmp_path / "none.png").exists()
+    (tmp_path / "letters/left/0.png").write_bytes(b"no image")
+    result = run(*["check-data", "letters", "--recipe", "flips.yaml"])
+    assert (result.exit_code, "15 of 16 samples" in result.stdout) == (1, True)
+    for line, words in {
+        "check-data": "Missing argument RECIPE",
+        "check-data --recipe flips.yaml": "which data?",
+        "check-data flips.yaml letters -o x.png": "--recipe",
+        "check-data letters --recipe flips.yaml -o x.gif": "x.gif",
+        "check-data letters --recipe flips.yaml --samples 0": "--samples",
+        "check-data letters --recipe missing.yaml": "missing.yaml",
+        "check-data masked.yaml letters --masks masks --recipe x.yaml": "leave 'masked' out",
+    }.items():
+        refused = run(*line.split())
+        assert (refused.exit_code, words in refused.stderr) == (2, True), refused.output

@@ -178,7 +178,7 @@ def test_no_address_is_written_to_but_by_pack(run, data, tmp_path):
     """Of `s3://bucket/grid.png` pathlib would make the folder `s3:` here."""
     said = "s3://bucket/grid.png: is an address: give a path of this machine"
     writing = [name for name in sorted({*COMMANDS} - {"pack"}) if "--out" in run(name, "-h").output]
-    assert writing == ["bench", "demo", "diff", "eject", "import", "preview", "trial", "verify"]
+    assert writing == ["bench", "check-data", "demo", "diff", "eject", "import", "preview", "trial", "verify"]
     for name in writing:
         result = run(name, "-o", "s3://bucket/grid.png")
         assert (result.exit_code, said in result.output) == (2, True), name

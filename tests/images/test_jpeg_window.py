@@ -26,7 +26,6 @@ from support.encoded_images import FRACTIONS, JPEGS, LAYOUTS, SAMPLINGS, Corners
 from augrecipes.errors import DataError
 from augrecipes.images import jpeg
 from augrecipes.images.encoded import Encoded, encoded
-from augrecipes.images.format import UnreadableError
 from augrecipes.native import build
 from augrecipes.native.libjpeg import Window, codec, opened
 
@@ -222,29 +221,6 @@ def test_a_library_of_other_pixels_is_not_used() -> None:
     image, found = encoded(Jpeg(52, 61).data, name="it"), Counter[str]()
     check_alike(image, (3, 16, 40, 34), library=Other(found))
     assert found["answered"] == 1  # the image that it was tried out on
-
-
-def _header_of(data: bytes, *, again: bool) -> Any:
-    """The header of a file, or why there is none; `again`: whatever was read before it."""
-    if not again:
-        jpeg._last = (b"", None)
-    try:
-        return jpeg.header(data)
-    except UnreadableError as error:
-        return str(error)
-
-
-def test_headers_are_those_of_files_that_nothing_was_read_before() -> None:
-    whole = Jpeg(24, 32, seed=1).data
-    scan = jpeg.header(whole).layout.scan
-    files = [whole, Jpeg(24, 32, seed=2).data, Jpeg(32, 24).data]
-    files += [whole[:at] for at in range(3, scan + 12)]
-    files += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(3, scan + 12)]
-    alone = [_header_of(data, again=False) for data in files]
-    for order in (range(len(files)), random.Random(0).sample(range(len(files)), len(files))):
-        for k in order:
-            assert _header_of(whole, again=True) == alone[0]
-            assert _header_of(files[k], again=True) == alone[k]
 
 
 # -- damage -----------------------------------------------------------------------------------------------------------

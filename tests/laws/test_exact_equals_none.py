@@ -24,7 +24,7 @@ from random_recipes import (
     steps_for,
     targets,
 )
-from support.checks import SEEDS, claimed, holds, planted, planted_faults
+from support.checks import SEEDS, holds, planted, planted_faults
 from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
@@ -50,12 +50,6 @@ def check(
         assert_same(a, b)
     for key, value in before.items():
         np.testing.assert_array_equal(value, sample[key], err_msg=f"{key} was written to")
-
-
-PADS: Pool = pool("""
-    InvertImg, Solarize, RandomCrop: {height: 200, width: 40, pad_if_needed: true},
-    CenterCrop: {height: 30, width: 200, pad_if_needed: true}
-""")
 
 
 CHANNELS: Pool = pool("ToGray: {num_output_channels: 2}, ToGray: {num_output_channels: 4}, ToRGB")
@@ -133,7 +127,6 @@ def _opens_choices(step: Any) -> bool:
 
 
 BLENDED = pool("Resize: {height: 37, width: 26, mask_interpolation: area}")
-BY_MEAN: Pool = (("RandomBrightnessContrast", {"brightness_by_max": False}), ("RandomCrop", {"height": 9, "width": 9}))
 test_planted_faults_are_caught = planted_faults(
     {
         "moves a level off": (
@@ -144,10 +137,6 @@ test_planted_faults_are_caught = planted_faults(
             planted(check, recipes(TABLES), SEEDS),
             (Program, "run_batch", with_results(_a_level_off)),
         ),
-        "tables see what a window pads": (
-            planted(check, recipes(PADS), SEEDS),
-            (exact, "_may_pad", lambda _: False),
-        ),
         "draws keyed by place in the plan": (
             planted(check, recipes(TABLES), SEEDS),
             (of_images, "lower", keyed_by_place),
@@ -155,10 +144,6 @@ test_planted_faults_are_caught = planted_faults(
         "bytes of masks are blended": (
             planted(check, recipes(BLENDED), SEEDS),
             (make_program, "why_mask_not_native", lambda *_, **__: None),
-        ),
-        "a lookup claimed for a step that is none": (
-            planted(check, recipes(BY_MEAN), SEEDS),
-            claimed("RandomBrightnessContrast", action="lookup", when={}),
         ),
         **{
             f"groups are opened by {fault.__name__}": (

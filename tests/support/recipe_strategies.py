@@ -72,10 +72,10 @@ def _numbers(schema: Mapping[str, Any]) -> st.SearchStrategy[float]:
 
 
 def arguments(name: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments of a class, `p` not among them: what is required, and some of the rest."""
+    """Arguments of a class, but `p` and `draws`, which goes with one `p`: what is required, and some of the rest."""
     schema = catalog.shipped()[name]
     required = set(schema.get("required", ()))
-    own = {key: values(part) for key, part in schema["properties"].items() if key != "p"}
+    own = {key: values(part) for key, part in schema["properties"].items() if key not in ("p", "draws")}
     return st.fixed_dictionaries(
         {key: strategy for key, strategy in own.items() if key in required},
         optional={key: strategy for key, strategy in own.items() if key not in required},

@@ -143,10 +143,10 @@ def test_evaluation_stays_as_it_is() -> None:
 
 
 def test_steps_that_cannot_be_left_out_are_told_with_their_reason() -> None:
-    crop = {"RandomCrop": {"height": 16, "width": 16}}
+    resize = {"Resize": {"height": 16, "width": 16}}
     steps = [
         {"Resize": {"height": 24, "width": 24}}, "Rotate", {"Blur": {"p": 0}}, "NoOp", {"OneOf": {"steps": ["Blur"]}},
-        {"OneOf": {"p": 0, "steps": ["Blur", "GaussNoise"]}}, "RandAugment", crop,
+        {"OneOf": {"p": 0, "steps": ["Blur", "GaussNoise"]}}, "RandAugment", resize,
     ]  # fmt: skip
     recipes, obstacles = arms(parsed(steps))
     assert list(recipes) == [
@@ -157,9 +157,40 @@ def test_steps_that_cannot_be_left_out_are_told_with_their_reason() -> None:
         ("NoOp#1", "it never does anything"),
         ("OneOf#1/Blur#1", "it is all that OneOf#1 does"),
         ("OneOf#2", "it never does anything"),
-        ("RandomCrop#1", "images would have another size without it"),
+        ("Resize#2", "images would have another size without it"),
     ]
-    assert arms(parsed([crop]))[1] == [("RandomCrop#1", "images would have several sizes without it")]
+    assert arms(parsed([resize])) == ({"whole": parsed([resize])}, [("Resize#1", SEVERAL)])
+    assert arms(parsed([])) == ({"whole": parsed([])}, [])
+    turn = {"Transpose": {"p": 1.0}}
+    assert arms(parsed([{"Resize": {"height": 8, "width": 16}}, turn]))[1][1] == (
+        "Transpose#1", "images would have another size without it",
+    )  # fmt: skip
+
+
+SEVERAL = "images would have several sizes without it"
+
+
+def test_a_random_crop_is_cut_in_the_centre_instead() -> None:
+    """What its chance brings can be told, though nothing could be trained without its size."""
+    crops: list[Any] = [
+        {"RandomCrop": {"height": 16, "width": 16}},
+        {"RandomResizedCrop": {"size": [16, 16]}},
+        {"Sequential": {"steps": ["GaussNoise", {"RandomCrop": {"height": 16, "width": 16}}]}},
+    ]
+    for crop in crops:
+        recipe = parsed(["HorizontalFlip", crop, {"Rotate": {"limit": 20, "p": 1.0}}])
+        recipes, obstacles = arms(recipe)
+        site = next(step.site for step in recipe.walk() if "Crop" in step.name)
+        assert obstacles == [] or "Sequential" in site
+        arm, flips = recipes[f"without {site}"], [step.site for step in recipe.steps if step.name != "Sequential"]
+        for (_, drawn), (image, redrawn) in zip(outcomes(recipe), outcomes(arm), strict=True):
+            assert len(image) == 16 * 16 * 3 * 4
+            same = [label for label in (*flips, "Sequential#1/GaussNoise#1") if label in drawn and label != site]
+            assert all(redrawn[label] == drawn[label] for label in same) and "Rotate#1" in same
+            assert site in drawn and site not in redrawn
+    # One of several: a step that does nothing would leave some images larger, and others would be picked instead.
+    crop = {"OneOf": {"p": 1.0, "steps": [{"CenterCrop": {"height": 16, "width": 16}}, crops[0]]}}
+    assert [reason for _, reason in arms(parsed([crop]))[1]][1:] == [SEVERAL, SEVERAL]
 
 
 def test_steps_of_batches_are_left_out_too() -> None:
@@ -180,7 +211,7 @@ def test_pairs_keep_what_makes_their_targets() -> None:
     degrade = next(site for site in refused if site.startswith("Degrade") and "/" not in site)
     assert refused[degrade] == "it makes a target, or gives one its size"
     assert {"without blur1", "without noise1", "without noise1-grey", "without jpeg1"} <= recipes.keys()
-    assert {"final", "resize2", "Degrade#1/RandomOrder#1", "RandomCrop#1"} <= refused.keys()
+    assert {"final", "resize2", "Degrade#1/RandomOrder#1"} <= refused.keys()
 
 
 @pytest.mark.parametrize(
@@ -204,8 +235,8 @@ def test_arms_that_cannot_read_samples_are_told() -> None:
         compiler.build(arm, "train", "exact", 0).at(0)(image=np.zeros((12, 12, 3), np.uint8))
 
     recipes, obstacles = arms(recipe, attempt)
-    assert list(recipes) == ["whole", "without Rotate#1"]
-    assert [site for site, _ in obstacles] == ["Resize#1", "RandomCrop#1"]
+    assert list(recipes) == ["whole", "without Rotate#1", "without RandomCrop#1"]
+    assert [site for site, _ in obstacles] == ["Resize#1"]
     assert "RandomCrop#1" in dict(obstacles)["Resize#1"]
     with pytest.raises(DataError):
         attempt(arms(recipe)[0]["without Resize#1"])

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded, whole_window
+from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded
 from augrecipes.native.libjpeg import Coded
 
 _FARTHEST = (1 << 30) - 1  # bytes from the first row to the end of the last
@@ -93,10 +93,7 @@ def coded_window(image: AnyImage, window: Sequence[int]) -> Coded | None:
     top, left, bottom, right = window
     if isinstance(image, np.ndarray) or not (0 <= top < bottom and 0 <= left < right):
         return None
-    if not isinstance(image, EncodedWindow):
-        return image.coded(top, left, bottom, right)
-    y0, x0 = image.y0, image.x0
-    return image.source.coded(y0 + top, x0 + left, y0 + bottom, x0 + right)
+    return image.coded(top, left, bottom, right)
 
 
 def read_pixels(image: AnyImage, window: Sequence[int], reduce: int) -> Pixels | None:
@@ -121,16 +118,13 @@ def read_pixels(image: AnyImage, window: Sequence[int], reduce: int) -> Pixels |
         return (image[top:bottom, left:right].copy(), top, left) if known else (image.copy(), 0, 0)
     if not known:
         return None
-    if reduce > 1 and not isinstance(image, EncodedWindow):
-        pixels = image.view(top, left, bottom, right, reduce)
-    else:
-        pixels = (image if isinstance(image, EncodedWindow) else whole_window(image))[top:bottom, left:right].array()
+    pixels = image.view(top, left, bottom, right, reduce)
     return pixels if has_plain_rows(pixels) else pixels.copy(), top, left
 
 
 def scales_of(image: AnyImage) -> tuple[int, ...]:
     """By how many rows and columns, as one, an image can be read; empty: only as it is."""
-    return () if isinstance(image, np.ndarray | EncodedWindow) else image.scales()
+    return () if isinstance(image, np.ndarray) else image.scales()
 
 
 def has_plain_rows(image: np.ndarray) -> bool:

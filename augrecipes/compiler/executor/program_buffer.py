@@ -36,6 +36,7 @@ class Op:
         cell: pixels along each of the squares that it counts: of a pair's steps.
         may_exit: it is carried out by itself, so that albumentations may do it in the place of the kernels.
         forced: its group has chosen it, so that it acts whatever its first draw would be.
+        turn: what its first word moves on by from epoch to epoch, where its draws alternate; else 0.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Op:
     cell: int = 1
     may_exit: bool = False
     forced: bool = False
+    turn: int = 0
 
 
 _LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
@@ -108,7 +110,6 @@ DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, PIXELS_SIZE, MOVES = map(
 )
 FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
 IDLE, REFUSED = 1, -1
-_MOST_HEADS = 32
 END = -1  # no step: where a sample begins, and where it has run through
 _RAW = Sink(UINT8_HWC)  # of images between two steps
 
@@ -167,12 +168,11 @@ class ProgramBuffer:
         for k, (step, numbers) in enumerate((step, step.numbers) for step in steps):
             _STEP.pack_into(
                 self._plan, _HEAD.size + k * _STEP.size, numbers.draw, numbers.effect, step.shared, step.cell,
-                mix(self._seed, site_key(step.label)), site_key(step.label), step.p,
+                mix(self._seed, site_key(step.label)), site_key(step.label), step.turn, step.p,
                 *numbers.arguments, *[0.0] * (LIMITS.DRAW_ARGUMENTS - len(numbers.arguments)),
                 *numbers.effect_arguments, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.effect_arguments)),
             )  # fmt: skip
         self._begun: tuple[Any, ...] = ()  # what the head says
-        self._heads: dict[tuple[Any, ...], bytes] = {}  # packed, by what they say: exits and results take turns
 
     def timed(self, charge: Callable[[list[int]], object]) -> None:
         """Let a function have what each call takes from now on, in whatever thread, in nanoseconds.
@@ -257,16 +257,11 @@ class ProgramBuffer:
         if begun == self._begun:
             return
         self._begun = begun
-        if (head := self._heads.get(begun)) is None:
-            native = (_RAW if raw else self._sink).numbers(channels)
-            head = _HEAD.pack(
-                self._seed, epoch, channels, *self._limits, kind, *strides,
-                *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
-            )  # fmt: skip
-            if len(self._heads) == _MOST_HEADS:
-                self._heads.clear()
-            self._heads[begun] = head
-        ctypes.memmove(self._at, head, len(head))
+        native = (_RAW if raw else self._sink).numbers(channels)
+        _HEAD.pack_into(
+            self._plan, 0, self._seed, epoch, channels, *self._limits, kind, *strides,
+            *native.four[0], *native.four[1], *self._room.numbers, self._at + _HEAD.size, self._count, 0,
+        )  # fmt: skip
 
     def _begin_without_pixels(self, epoch: int, channels: int) -> None:
         """Say what samples come next, of which nothing is read or written: wherever the last ones were."""

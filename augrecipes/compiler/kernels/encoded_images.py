@@ -73,10 +73,19 @@ class EncodedWindow:
 
     def array(self) -> np.ndarray:
         """The pixels, possibly a view of more."""
-        height, width = self.source.shape[:2]
-        if (self.y0, self.x0, self.y1, self.x1) == (0, 0, height, width):
-            return self.source.array()
         return self.source.view(self.y0, self.x0, self.y1, self.x1)
+
+    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
+        """A window of the window."""
+        return self.source.view(self.y0 + y0, self.x0 + x0, self.y0 + y1, self.x0 + x1, reduce)
+
+    def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
+        """The same for kernels that decode it themselves."""
+        return self.source.coded(self.y0 + y0, self.x0 + x0, self.y0 + y1, self.x0 + x1)
+
+    def scales(self) -> tuple[int, ...]:
+        """None: blocks of its pixels may begin between those of the file."""
+        return ()
 
 
 def is_encoded(image: Any) -> TypeGuard[Decodable]:

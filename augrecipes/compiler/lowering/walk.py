@@ -128,7 +128,7 @@ class Walk:
         needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
         if needed and (kernels is None or not all(resizes_as_opencv(kernels, name) for name in needed)):
             numbers = None
-        return Op(label, shared, float(step.p), numbers or UNKNOWN_OP)
+        return Op(label, shared, float(step.p), numbers or UNKNOWN_OP, turn=getattr(step, "draw_turn", 0))
 
 
 def _is_last(node: Step, behind: Step | None) -> bool:

@@ -15,7 +15,7 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
 UNOPTIMIZED_INPUTS: tuple[Arrival, ...] = ("float32", "together")  # what runs as albumentations runs it
-_STILL = ("identity", "dihedral")
+_PASSING = ("identity", "dihedral", "lookup")  # what commutes with a cut, bit for bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
 
 
 def _leaves_a_part(nodes: Steps) -> bool:
-    """Whether the first steps, as long as they cut and turn, or are resampled together, leave a part of an image."""
+    """Whether the first steps, which cut, turn, look levels up or are resampled together, leave a part of an image."""
     for node in nodes:
         if isinstance(node, Fused):
             return node.name == "JoinedWarps"
         action = action_of(node)
-        if node.steps or node.target or action not in (*_STILL, "window", "warp"):
+        if node.steps or node.target or action not in (*_PASSING, "window", "warp"):
             return False
         if action == "window" or op_record(node.name).resizes == "window":
             return True
@@ -114,5 +114,4 @@ def flow_of(recipe: Recipe, arrival: Arrival) -> Flow:
     return Flow(
         boxes=inputs.boxes is not None or inputs.keypoints is not None,
         encoded=arrival == "encoded",
-        least=inputs.min_size,
     )

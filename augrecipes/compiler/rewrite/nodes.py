@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from augrecipes.lint import record
 from augrecipes.ops import groups, schedule
 from augrecipes.ops.record import Action
 from augrecipes.ops.registry import record_of
-from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
 Fusion = Literal["JoinedWarps", "JoinedColours"]
@@ -101,16 +99,3 @@ def opened(node: Step) -> Iterator[Step]:
 def action_of(node: Step) -> Action:
     """What the compiler may assume of a node: what its record says, given its arguments."""
     return record_of(node).action
-
-
-def after(step: Step, size: SizeBounds) -> SizeBounds:
-    """What is known of an image's size behind a step."""
-    return UNKNOWN if isinstance(step, Fused) else record.after(_unfused(step)[0], size)
-
-
-def _unfused(step: Step) -> Steps:
-    """A step with those inside it as they were written; of fused steps these."""
-    if not step.steps:
-        return (step,)
-    inside = tuple(inner for child in step.steps for inner in _unfused(child))
-    return inside if isinstance(step, Fused) else (replace(step, steps=inside),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, TypeAlias
@@ -35,7 +35,6 @@ class Rule:
             what comes behind bears it.
         singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
             inside Degrade.
-        outermost: only for the recipe's own steps, not for those inside a Sequential: it looks at what comes after.
         opens: groups; it comes before all others, which then do not look into those groups by themselves.
     """
 
@@ -45,7 +44,6 @@ class Rule:
     fires: str
     leaves: str
     rewrite: Rewrite
-    outermost: bool = False
     singly: bool = False
     opens: bool = False
 
@@ -101,26 +99,6 @@ def runs(nodes: Steps, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, S
             run = []
 
 
-def swaps(steps: Steps, back: Sequence[bool], front: Sequence[bool]) -> Iterator[Edit]:
-    """Steps marked in `front` before those marked in `back` that stand directly before them; each keeps its order.
-
-    >>> steps = tuple(Step("step", site=site) for site in "abcde")
-    >>> [edit] = swaps(steps, [True, True, False, False, True], [False, False, True, False, False])
-    >>> edit.start, edit.stop, [step.site for step in edit.steps]
-    (0, 3, ['c', 'a', 'b'])
-    """
-    start = stop = None
-    for place, (moves, passes) in enumerate(zip([*back, False], [*front, False], strict=True)):
-        if moves:
-            start = place if start is None else start
-        elif not passes:
-            if start is not None and stop is not None:
-                yield Edit(start, stop, tuple(steps[k] for k in sorted(range(start, stop), key=back.__getitem__)))
-            start = stop = None
-        elif start is not None:
-            stop = place + 1
-
-
 def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Steps, tuple[Firing, ...]]:
     """The steps after every rule, in order, and what fired.
 
@@ -128,11 +106,11 @@ def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Step
     looked into, never added, dropped or moved, since that would change its choice.
     """
     fired: list[Firing] = []
-    rewritten = _straight(steps, flow, rules, fired, outermost=True)
+    rewritten = _straight(steps, flow, rules, fired)
     return rewritten, tuple(fired)
 
 
-def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing], *, outermost: bool) -> Steps:
+def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Steps:
     if any(op_record(s.name).changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
     for rule in rules:
@@ -141,7 +119,7 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     flows = flows_before_each(steps, flow)
     steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
     for rule in rules:
-        if not rule.opens and (outermost or not rule.outermost):
+        if not rule.opens:
             steps = _edited(rule, steps, flow, fired)
     return steps
 
@@ -183,9 +161,9 @@ def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     flow = replace(flow, encoded=False)  # here an image is decoded already
     singly = tuple(rule for rule in rules if rule.singly)
     if node.name == groups.DEGRADE:
-        inside = _straight(node.steps, flow, singly, fired, outermost=False)
+        inside = _straight(node.steps, flow, singly, fired)
     elif node.name == groups.SEQUENTIAL:
-        inside = _straight(node.steps, flow, rules, fired, outermost=False)
+        inside = _straight(node.steps, flow, rules, fired)
     else:
         if node.name != groups.ONE_OF:
             flow = flow_before(node.steps, flow)  # any of them may come after any other

@@ -11,7 +11,6 @@ import numpy as np
 
 from augrecipes.compat.albumentations import A, Compose
 from augrecipes.compat.steps import share_processors
-from augrecipes.compiler.kernels import fast_apply
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Sites, lower, transforms_of
 from augrecipes.compiler.rewrite import Compiled
@@ -123,8 +122,6 @@ class AsCompose(Displayed, Compose):
         of = self.compiled
         lowered, sites = lower(of.steps)
         guard(sites, of.recipe.max_bytes)
-        if of.optimize != "none":
-            fast_apply.attach(step for step, _, _ in sites)
         deep_images.attach((step for step, _, _ in sites), of.recipe.inputs, self.image_names)
         output = [_OutputStep(of.recipe), *([A.ToTensorV2()] if of.recipe.output.layout == "chw" else [])]
         self.nested = Compose(

@@ -126,20 +126,6 @@ class Clock:
         self.spent: defaultdict[str, float] = defaultdict(float)
         self._here, self._lock = _UnderWay(), threading.Lock()
 
-    def enter(self, what: str) -> None:
-        """Start charging time to `what`."""
-        now, here = perf_counter(), self._here
-        if here.stack:
-            self._add(here.stack[-1], now - here.since)
-        here.stack.append(what)
-        here.since = perf_counter()
-
-    def leave(self) -> None:
-        """Charge time to what was under way before, again."""
-        now, here = perf_counter(), self._here
-        self._add(here.stack.pop(), now - here.since)
-        here.since = perf_counter()
-
     def charge(self, parts: Iterable[tuple[str, float]]) -> None:
         """Add seconds that somebody else has measured just now: what is under way has not taken them."""
         here = self._here
@@ -154,19 +140,22 @@ class Clock:
     @contextmanager
     def stage(self, what: str) -> Iterator[None]:
         """Charge the time inside the block to `what`."""
-        self.enter(what)
+        now, here = perf_counter(), self._here
+        if here.stack:
+            self._add(here.stack[-1], now - here.since)
+        here.stack.append(what)
+        here.since = perf_counter()
         try:
             yield
         finally:
-            self.leave()
+            now = perf_counter()
+            self._add(here.stack.pop(), now - here.since)
+            here.since = perf_counter()
 
     def run(self, what: str, work: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call `work`, charge its time to `what`, and return what it returns."""
-        self.enter(what)
-        try:
+        with self.stage(what):
             return work(*args, **kwargs)
-        finally:
-            self.leave()
 
     def take(self) -> dict[str, float]:
         """Return and forget the seconds that were spent since the last time."""

@@ -26,12 +26,14 @@ class _CurrentSample:
     Attributes:
         counter: tile, epoch and index behind a zero, where Philox begins.
         hash: of epoch, index and tile; another object for each sample, and for the same one when it comes again.
+        turn: what the first word of steps that alternate has moved on by since epoch 0, whose hash theirs is.
+        alternates: whether steps do.
     """
 
-    __slots__ = ("counter", "hash")
+    __slots__ = ("alternates", "counter", "hash", "turn")
 
-    def __init__(self) -> None:
-        self.counter, self.hash = np.zeros(4, np.uint64), mix(0)
+    def __init__(self, *, alternates: bool = False) -> None:
+        self.counter, self.hash, self.turn, self.alternates = np.zeros(4, np.uint64), mix(0), 0, alternates
 
 
 class CounterRandom(random.Random):
@@ -66,14 +68,16 @@ class CounterRandom(random.Random):
 
     def first(self) -> float:
         """What `random` gives first in the sample that all are at now. Nothing moves."""
-        x = self._base ^ self._sample.hash  # `finalise`, written out: every gate asks for this
+        sample = self._sample
+        x = self._base ^ sample.hash  # `finalise`, written out: every gate asks for this
         x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-        return ((x ^ (x >> 31)) >> 11) * _UNIT
+        x ^= x >> 31
+        return ((x + sample.turn & MASK if sample.turn else x) >> 11) * _UNIT
 
     def _arrive(self) -> None:
         """Move to the key of the sample that all are at now."""
-        self.position(finalise(self._base ^ self._sample.hash))
+        self.position(finalise(self._base ^ self._sample.hash) + self._sample.turn & MASK)
 
     def _word(self) -> int:
         """The next 64 bits. The first cost nothing: most steps draw once, to decide whether they act at all."""
@@ -161,10 +165,15 @@ class KeyedGenerator(np.random.Generator):
 
     def sample_bits(self) -> int:
         """64 bits that are this step's and this sample's alone. Nothing moves."""
-        return finalise(self._base ^ self._sample.hash)
+        return finalise(self._base ^ self._sample.hash) + self._sample.turn & MASK
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, *more: Any, **named: Any) -> Any:
-        """As numpy's. A OneOf asks for one of so many by weights that never change: what numpy adds up is kept."""
+        """As numpy's. A OneOf asks for one of so many by weights that never change: what numpy adds up is kept.
+
+        Of a step that alternates its first word chooses.
+        """
+        if self._sample.alternates:
+            return a[self.sample_bits() * len(a) >> 64]
         if size is None and replace and type(a) is int and type(p) is list and not (more or named):
             key = (a, *p)
             if self._weights == key:
@@ -202,19 +211,19 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        # Where all steps are; and where those are whose draw the tiles of a bag share.
-        self._sample, self._shared = _CurrentSample(), _CurrentSample()
-        self._shares = False
+        self._sample = _CurrentSample()  # where all steps are, but those whose draw tiles share, or that alternate
+        self._others: dict[tuple[bool, int], _CurrentSample] = {}
         self._epoch, self._epoch_hash = 0, mix(0)  # the hash of the epoch, which seldom changes
 
-    def add(self, site: str, *, shared: bool = False) -> tuple[np.random.Generator, CounterRandom]:
+    def add(self, site: str, *, shared: bool = False, turn: int = 0) -> tuple[np.random.Generator, CounterRandom]:
         """The two generators of the step labelled `site`; they follow `position` from now on.
 
-        Those of a `shared` step are at tile 0 whatever the tile.
+        Those of a `shared` step are at tile 0 whatever the tile. With a `turn` the first word of an epoch is that of
+        epoch 0, moved on by as much for each epoch: of draws that alternate.
         """
-        key = (self.seed & MASK, site_key(site))
-        self._shares |= shared
-        sample = self._shared if shared else self._sample
+        key, sample = (self.seed & MASK, site_key(site)), self._sample
+        if shared or turn:
+            sample = self._others.setdefault((shared, turn), _CurrentSample(alternates=turn > 0))
         py_random = CounterRandom()
         py_random.follow(sample, mix(*key))
         return KeyedGenerator(key, sample), py_random
@@ -226,10 +235,10 @@ class Draws:
         sample = self._sample
         sample.counter[1], sample.counter[2], sample.counter[3] = tile, epoch, index
         sample.hash = mix(index, tile, state=self._epoch_hash)
-        if self._shares:
-            sample = self._shared
-            sample.counter[2], sample.counter[3] = epoch, index
-            sample.hash = mix(index, 0, state=self._epoch_hash)
+        for (shared, turn), sample in self._others.items():
+            own_epoch, own_tile = 0 if turn else epoch, 0 if shared else tile
+            sample.counter[1], sample.counter[2], sample.counter[3] = own_tile, own_epoch, index
+            sample.hash, sample.turn = mix(own_epoch, index, own_tile), epoch * turn & MASK
 
 
 # What tells the bare calls of one process from those of every other.

@@ -87,7 +87,9 @@ class Pipeline(AsCompose):
         )
         self.draws = Draws(compiled.seed)
         for made, site, shared in sites:
-            made.random_generator, made.py_random = self.draws.add(site, shared=shared)
+            made.random_generator, made.py_random = self.draws.add(
+                site, shared=shared, turn=getattr(made, "draw_turn", 0)
+            )
         guard(sites, self.recipe.max_bytes, self.cells)
         sites = [*sites, *carry_targets(sites, self.recipe.inputs, self.draws)]
         self.run_through(transforms)

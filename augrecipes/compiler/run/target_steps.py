@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.steps import functions_of, sampler_of
+from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.run.deep_images import VALID
 from augrecipes.compiler.run.draws import Draws
@@ -77,16 +78,12 @@ def carry_targets(sites: Sites, inputs: Inputs, draws: Draws) -> Iterator[tuple[
 
 
 def _as_the_image(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
-    return _with_channels(functions_of(step)["image"](image, **{**params, "shape": image.shape}))
+    return with_channels(functions_of(step)["image"](image, **{**params, "shape": image.shape}))
 
 
 def _change_values_alone(own: Any, draw: Callable[..., dict[str, Any]], image: np.ndarray, **_: Any) -> np.ndarray:
     own.params = params = draw({"image": image})
-    return _with_channels(own.apply(image, **params))
-
-
-def _with_channels(image: np.ndarray) -> np.ndarray:
-    return image if image.ndim > 2 else image[..., None]  # some steps drop the axis of grey images
+    return with_channels(own.apply(image, **params))
 
 
 def _on_cells(

@@ -13,25 +13,10 @@ from augrecipes.ops.native_op import NativeOp, UpTo, encoder, uniform
 from augrecipes.ops.stain_basis import check_basis, is_estimated
 
 _AMOUNTS = ("brightness", "contrast", "saturation", "hue")
-_FULL, _MIDDLE, _AWAY = 255.0, 0.3, 0.05  # of colours
 
 
-def channel_mix(step: Any) -> NativeOp | None:
-    """A step that draws nothing and mixes channels by one matrix; None where it is more than that.
-
-    The matrix is read off four colours that the step changes: of float32, 0..1, so that nothing is rounded.
-    """
-    import numpy as np
-
-    colours = np.full((1, 4, 3), _MIDDLE, np.float32)
-    for channel in range(3):
-        colours[0, channel + 1, channel] += _AWAY
-    changed = np.asarray(step.apply(colours), np.float64).reshape(4, 3)
-    if changed.min() <= 0 or changed.max() >= 1:
-        return None
-    columns = (changed[1:] - changed[0]).T / _AWAY
-    rows = np.column_stack([columns, (changed[0] - columns.sum(axis=1) * _MIDDLE) * _FULL])
-    return NativeOp(DRAWS.NOTHING, EFFECTS.MIXES, tuple(rows.ravel().tolist()))
+def _sepia(step: Any) -> list[tuple[float, ...]]:
+    return [(*row, 0.0) for row in step.sepia_transformation_matrix.tolist()]
 
 
 def _lab_tables(_: Any) -> int:
@@ -61,6 +46,7 @@ _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
 # Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
 _WEIGHTED_SUM = {"method": "weighted_average", "num_output_channels": 3}
+_GREY = (0.299, 0.587, 0.114, 0.0)  # shares of red, green and blue, and what is added
 
 RECORDS = (
     # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
@@ -74,17 +60,22 @@ RECORDS = (
             "statistics": lambda a: a.get("method") == "pca",
         },
         grids="same",
-        averages=2,
         gain=amplify.to_gray,
         chroma="drops",
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
         limits={"num_output_channels": (1, 128)},
         mend="pixel_mends:NarrowGrey",
         native=encoder(EFFECTS.GRAYS),
-        native_joined=channel_mix,
+        native_joined=encoder(EFFECTS.MIXES, arguments=_GREY * 3),
         native_with=_WEIGHTED_SUM,
     ),
-    _recolouring("ToSepia", "matrix", random=False, gain=1.36, native_joined=channel_mix),
+    _recolouring(
+        "ToSepia",
+        "matrix",
+        random=False,
+        gain=1.36,
+        native_joined=encoder(EFFECTS.MIXES, arguments=[_sepia]),
+    ),
     of_values(
         "ToRGB",
         random=False,
@@ -98,7 +89,6 @@ RECORDS = (
         "ChannelShuffle",
         "pointwise",
         channels=None,
-        averages=0,
         gain=1.0,
         chroma="swaps",
         native=encoder(EFFECTS.SHUFFLES_CHANNELS, DRAWS.ORDER, draws=["channels_shuffled"]),

@@ -9,13 +9,14 @@ from typing import Any
 from augrecipes.native.op_numbers import DRAWS, EFFECTS, LIMITS, OPTIONS
 from augrecipes.ops import eval_windows, sizes
 from augrecipes.ops.checks import Arguments, Fault, exactly_one
-from augrecipes.ops.constants import BORDER
+from augrecipes.ops.constants import BORDER, border_word
 from augrecipes.ops.families.base import geometric, resampling
 from augrecipes.ops.families.resizes import WHOLE
 from augrecipes.ops.native_op import Encoder, NativeOp, Origin, encoder
 
 _PADS = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 _PAIR = 2
+_COUNTS = range(1, LIMITS.MOST_CHANNELS + 1)
 _BOX = ("x_min", "y_min", "x_max", "y_max")
 
 
@@ -104,26 +105,9 @@ def _position(step: Any) -> int:
 
 
 def _border(step: Any) -> tuple[float, ...] | None:
-    """A step's border, and a constant one's pixel for 1, 2, 3 and 4 channels; None where there is none for each.
-
-    A fill of fewer numbers than channels is left to OpenCV.
-    """
-    if step.border_mode != BORDER["constant"]:
-        return (step.border_mode, 0, 0, 0, 0)
-    import cv2
-    import numpy as np
-
-    from augrecipes.compat.albumentations import geometric as functions
-
-    fill = tuple(step.fill) if isinstance(step.fill, list | tuple) else step.fill
-    pixels = []
-    for channels in range(1, LIMITS.MOST_CHANNELS + 1):
-        try:
-            padded = functions.pad_with_params(np.zeros((1, 1, channels), np.uint8), 0, 0, 0, 1, step.border_mode, fill)
-        except cv2.error:
-            return None
-        pixels.append(int.from_bytes(padded.reshape(2, -1)[1].astype(np.uint8).tobytes(), "little"))
-    return (step.border_mode, *pixels)
+    """A step's border, and a constant one's pixel for 1, 2, 3 and 4 channels; None where OpenCV says what that is."""
+    word = border_word(step.fill) if step.border_mode == BORDER["constant"] else 0
+    return None if word < 0 else (step.border_mode, *(word & (1 << 8 * count) - 1 for count in _COUNTS))
 
 
 _crop = partial(geometric, crops="anywhere", size=sizes.to_sides)

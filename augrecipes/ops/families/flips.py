@@ -24,7 +24,7 @@ def _one_of(draw: int, symmetries: Iterable[Symmetry]) -> Encoder:
 def _flip(name: str, element: str, size: sizes.Bounds | None = None) -> OpRecord:
     bits = (_bits(D4[element]),)
     flip = encoder(EFFECTS.FLIPS, arguments=bits, draws=lambda _: bits)
-    return _dihedral(name, random=False, symmetry=element, size=size, native=flip)
+    return _dihedral(name, random=False, symmetry=element, size=size, native=flip, draw_period=2)
 
 
 _dihedral = partial(geometric, action="dihedral")
@@ -36,8 +36,14 @@ RECORDS = (
     _flip("VerticalFlip", "v"),
     _flip("TimeReverse", "h"),
     _flip("Transpose", "t", sizes.transposed),
-    _turn("RandomRotate90", is_rotation=True, instead="no step at all", native=_one_of(DRAWS.ONE_OF_FOUR, QUARTERS)),
-    _turn("D4", instead="no step at all", native=_one_of(DRAWS.ONE_OF_EIGHT, D4.values())),
-    _turn("SquareSymmetry", native=_one_of(DRAWS.ONE_OF_EIGHT, D4.values())),
+    _turn(
+        "RandomRotate90",
+        is_rotation=True,
+        draw_period=4,
+        instead="no step at all",
+        native=_one_of(DRAWS.ONE_OF_FOUR, QUARTERS),
+    ),
+    _turn("D4", draw_period=8, instead="no step at all", native=_one_of(DRAWS.ONE_OF_EIGHT, D4.values())),
+    _turn("SquareSymmetry", draw_period=8, native=_one_of(DRAWS.ONE_OF_EIGHT, D4.values())),
     geometric("RandomGridShuffle", limits={"grid": (1, 100)}),
 )

@@ -64,7 +64,7 @@ _table = partial(of_values, action="lookup")
 _BY_MEAN = {"brightness_limit": 0, "contrast_limit": 0}
 
 RECORDS = (
-    _table("InvertImg", random=False, averages=1, gain=1.0, native=encoder(EFFECTS.INVERTS)),
+    _table("InvertImg", random=False, gain=1.0, native=encoder(EFFECTS.INVERTS)),
     _table(
         "Solarize",
         jumps=True,
@@ -131,7 +131,6 @@ RECORDS = (
     _table(
         "ChannelDropout",
         channels=(2, 3, 4, 5),
-        averages=0,
         gain=1.0,
         rising={"channel_drop_range": 0},
         native=encoder(EFFECTS.DROPS_CHANNELS, DRAWS.DROPPED_CHANNELS, ["channel_drop_range"], _dropped, [_fill]),

@@ -104,10 +104,9 @@ RECORDS = (
         size=sizes.unchanged_if("crop_border", False),
         native=_warp(DRAWS.ROTATION, "limit"),
         native_with={"crop_border": False},
-        fast="samplers:FastRotate",
     ),
     _by_limit("SafeRotate", check=_check_fill, native=_warp(DRAWS.SAFE_ROTATION, "limit")),
-    _by_affine("Affine", fast="samplers:FastAffine"),
+    _by_affine("Affine"),
     _by_affine("CornerAffine", module="augrecipes.ops.policy_steps", native=_warp(DRAWS.AFFINE, _affine, True)),
     _by_matrix(
         "ShiftScaleRotate",
@@ -117,7 +116,6 @@ RECORDS = (
         meanings=dict.fromkeys(("shift_limit_x", "shift_limit_y"), "symmetric"),
         check=_check_shifts,
         native=_warp(DRAWS.AFFINE, _affine, False),
-        fast="samplers:FastAffine",
     ),
     # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
     _by_matrix(

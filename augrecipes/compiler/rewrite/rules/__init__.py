@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from augrecipes.compiler.rewrite.rule import Rule
-from augrecipes.compiler.rewrite.rules import exact, join_colours, join_warps, noise, shrink_first
+from augrecipes.compiler.rewrite.rules import exact, join_colours, join_warps, noise
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
-# Rules that change no bit. That moves and tables in a row are one pass needs no rule: the native program leaves them
-# pending until somebody reads pixels.
+# Rules that change no bit. That moves and tables in a row are one pass over the pixels that are left needs no rule: the
+# native program leaves them pending until somebody reads pixels.
 EXACT: tuple[Rule, ...] = (
     exact.open_groups,  # first: what it brings out has neighbours there
     exact.drop_noops,  # before the others: what it removes may stand between two neighbours
-    exact.crop_first,
 )
 
 # Rules that keep within a bound.
 FAST: tuple[Rule, ...] = (
-    *EXACT,  # before join_warps: a table between two warps parts them no more
-    shrink_first.shrink_first,  # the same for colours; after crop_first, which keeps every bit
+    *EXACT,
     join_warps.join_warps,
     join_warps.reduce_first,  # of what join_warps has made
     join_warps.read_scaled,  # the same, and of a resize that begins
@@ -36,8 +34,8 @@ RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": EXACT, "fast": F
 def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
     """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
 
-    >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair", without_rules=("drop_noops",)), "exact")]
-    ['crop_first']
+    >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair"), "exact")]
+    ['drop_noops']
     """
     rules = RULES[optimize]
     if facts(recipe.kind).scales and optimize != "none":

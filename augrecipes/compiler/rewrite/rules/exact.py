@@ -1,14 +1,13 @@
-"""Rules that change no bit: groups opened, steps without effect removed, tables behind crops."""
+"""Rules that change no bit: groups opened, steps without effect removed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from augrecipes.compiler.rewrite.nodes import Steps, action_of, is_single
-from augrecipes.compiler.rewrite.rule import Edit, rule, swaps
+from augrecipes.compiler.rewrite.nodes import Steps, action_of
+from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
-from augrecipes.ops.registry import effective
 from augrecipes.recipe.model import Step
 
 # Albumentations filters boxes behind each step, also behind a group and behind a step that did nothing. A filter is not
@@ -48,23 +47,3 @@ def drop_noops(steps: Steps, flow: Flow) -> Iterator[Edit]:
         for place, step in enumerate(steps):
             if step.p == 0 or action_of(step) == "identity":
                 yield Edit(place, place + 1, ())
-
-
-def _may_pad(step: Step) -> bool:
-    """Padding has colours of its own, which the table before the crop must not see."""
-    return bool(effective(step).get("pad_if_needed"))
-
-
-@rule(
-    "EXACT",
-    fires="[HorizontalFlip, RandomGamma, {RandomCrop: {height: 16, width: 16}}]",
-    leaves="[RandomGamma, {RandomCrop: {height: 9, width: 9, pad_if_needed: true}}, CLAHE, {Crop: {x_max: 4}}, Blur]",
-)
-def crop_first(steps: Steps, flow: Flow) -> Iterable[Edit]:
-    """Table · Window = Window · Table   (uint8)"""
-    # Only tables commute with a window bit for bit, and albumentations runs tables on uint8 only.
-    if flow.dtype != "uint8" or flow.boxes:
-        return []
-    tables = [action_of(step) == "lookup" for step in steps]
-    windows = [is_single(step) and action_of(step) == "window" and not _may_pad(step) for step in steps]
-    return swaps(steps, tables, windows)

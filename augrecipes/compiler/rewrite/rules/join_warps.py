@@ -5,18 +5,17 @@ that gives others; but on noise, edges and photographs that is little beside wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import accumulate
+from itertools import dropwhile, islice
 
 from augrecipes.compiler.rewrite.contracts import STILL, obstacle, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of, after, fuse, is_single, singles
+from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of, fuse, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective, record_of
-from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import Step
 
 
@@ -38,28 +37,17 @@ def _is_linear(step: Step) -> bool:
     return interpolations == ("linear", "nearest")
 
 
-def _pays(run: Steps, size: SizeBounds, flow: Flow) -> bool:
-    """Whether pixels are saved: something is resampled, and afterwards scaled or cut.
+def _pays(run: Steps, flow: Flow) -> bool:
+    """Whether one resampling takes less time than the steps one by one.
 
-    A rotation or its kin looks beyond its image nearly always, and must then be carried out on it as it is.
-    OpenCV's resize is so much quicker than its warp that where images are resized and then cut, that pays only where
-    most of what was resized is cut off, or where the decoder is spared what is cut off. `size` is what is known of the
-    images before the run.
+    A job samples images in less time than OpenCV warps them. OpenCV's resize is so much quicker that where images are
+    only scaled, and then cut, that pays where the decoder is spared what is cut off.
     """
     leaves = [leaf for step in run for leaf in singles(step)]
-    actions = [action_of(leaf) for leaf in leaves]
-    if "warp" not in actions or not any(map(_leaves_less, leaves[actions.index("warp") + 1 :])):
-        return False
-    if flow.encoded or any(step.is_group for step in run) or not all(map(_only_scales, leaves)):
-        return True
-    places = [place for place, action in enumerate(actions) if action == "warp"]
-    return any(_is_resize(leaves[place]) for place in places[1:]) or _cuts_most(run, size)
-
-
-def _samples(run: Steps, flow: Flow) -> bool:
-    """Whether a job samples images in less time than the steps one by one: all that are not only scaled."""
-    leaves = [leaf for step in run for leaf in singles(step)]
-    return flow.dtype == "uint8" and not all(map(_only_scales, leaves))
+    if not all(map(_only_scales, leaves)):
+        return flow.dtype == "uint8"
+    behind = dropwhile(lambda leaf: action_of(leaf) != "warp", leaves)
+    return flow.encoded and any(map(_leaves_less, islice(behind, 1, None)))
 
 
 def _bends(step: Step, behind: Steps) -> bool:
@@ -87,11 +75,6 @@ def recolours(step: Step) -> bool:
     return record_of(step).recolours
 
 
-def arriving(flow: Flow) -> SizeBounds:
-    """What is known of the images where the steps begin."""
-    return UNKNOWN if flow.least is None else SizeBounds(flow.least, declared=True)
-
-
 def _leaves_less(step: Step) -> bool:
     """Whether a step cuts, or scales what it is given or a window of it."""
     return action_of(step) == "window" or op_record(step.name).resizes is not None
@@ -99,23 +82,6 @@ def _leaves_less(step: Step) -> bool:
 
 def _only_scales(step: Step) -> bool:
     return action_of(step) in STILL or _leaves_less(step)
-
-
-def _is_resize(step: Step) -> bool:
-    """Whether a step resizes the whole image: of a window that was scaled before, that makes one resize of both."""
-    return op_record(step.name).resizes == "whole"
-
-
-def _cuts_most(run: Steps, size: SizeBounds) -> bool:
-    """Whether a window is known to leave no more than an eighth of what was resized before it."""
-    resized = None
-    for step in run:
-        size = after(step, size)
-        if action_of(step) == "warp":
-            resized = size
-        elif resized is not None and 8 * size.high[0] * size.high[1] <= resized.low[0] * resized.low[1]:
-            return True
-    return False
 
 
 def _goes_by_pixels(step: Step) -> bool:
@@ -130,18 +96,15 @@ def _sees_mean(step: Step) -> bool:
     return any(record_of(leaf).statistics for leaf in singles(step))
 
 
-def _shows_fewer(step: Step, size: SizeBounds, *, all_of_it: bool) -> bool:
-    """Whether a step only turns, cuts or scales an image, and is not known to make it larger; `all_of_it`: it cuts
-    nothing off."""
+def _shows_fewer(step: Step, *, all_of_it: bool) -> bool:
+    """Whether a step only turns, cuts or scales an image; `all_of_it`: it cuts nothing off."""
     if step.is_group or effective(step).get("pad_if_needed"):
         return False
     cuts = action_of(step) == "window" or op_record(step.name).resizes == "window"
-    left = after(step, size)
-    larger = left.low[0] * left.low[1] > size.high[0] * size.high[1]
-    return _only_scales(step) and not larger and not (all_of_it and cuts)
+    return _only_scales(step) and not (all_of_it and cuts)
 
 
-def _stretches(steps: Steps, sizes: Sequence[SizeBounds], flow: Flow) -> Iterator[tuple[int, int, Steps, Steps]]:
+def _stretches(steps: Steps, flow: Flow) -> Iterator[tuple[int, int, Steps, Steps]]:
     """Where steps begin and end that one resampling may do, these steps, and the colours among them, which come behind.
 
     Boxes are filtered at the size that they have behind each step, so there no colours are passed. In front of what
@@ -157,7 +120,7 @@ def _stretches(steps: Steps, sizes: Sequence[SizeBounds], flow: Flow) -> Iterato
         sees = sees or any(map(_sees_mean, between))
         passes = passes and all(map(_goes_by_pixels, between))
         beside, again = warps and not between and not colours, _samplings(step)
-        merges = beside or (passes and _shows_fewer(step, sizes[place], all_of_it=sees))
+        merges = beside or (passes and _shows_fewer(step, all_of_it=sees))
         if not merges or (samplings and again and behind[place + 1] is not None):
             yield start, stop, warps, colours
             start, warps, colours, between = place, (), (), ()
@@ -178,10 +141,9 @@ def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
     """Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between"""
     one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
     edits = []
-    sizes = [*accumulate(steps, lambda size, step: after(step, size), initial=arriving(flow))]
-    for start, stop, warps, colours in _stretches(steps, sizes, flow):
+    for start, stop, warps, colours in _stretches(steps, flow):
         behind = several if sum(map(_samplings, warps)) > 1 else one
-        if behind[stop] is None and warps and (_pays(warps, sizes[start], flow) or _samples(warps, flow)):
+        if behind[stop] is None and warps and _pays(warps, flow):
             levels = 2 * (not all(map(joins, warps)))
             edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
     return edits

@@ -1,0 +1,360 @@
+"""A trial: the same samples, order, weights and draws for every recipe; truths that are planted are found."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+import augrecipes as ar
+from augrecipes.cache import CACHE
+from augrecipes.errors import BenchError
+from augrecipes.trials.plan import rehearse
+from augrecipes.trials.run import TrialRun
+from augrecipes.trials.trainees import open_trainees, without_augmentation
+from augrecipes.trials.training import Trainer, TrainingResult, reseeded
+
+OUTPUT = {"range": [-1, 1]}
+NOISE = {"GaussNoise": {"std_range": [0.02, 0.05], "p": 1.0}}
+
+
+def recipe(name, *steps, **more):
+    return ar.load({"version": 1, "recipe": name, "steps": [*steps], "eval": [], "output": OUTPUT, **more})
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory):
+    """Two classes: the left or the right half of an image is lighter, by little and under noise."""
+    rng, root = np.random.default_rng(5), tmp_path_factory.mktemp("sides")
+    for k in range(64):
+        image = rng.normal(110, 30, (16, 16, 3))
+        image[:, 8 * (k % 2) :][:, :8] += 45
+        folder = root / ("left", "right")[k % 2]
+        folder.mkdir(exist_ok=True)
+        cv2.imwrite(str(folder / f"{k:02d}.png"), image.clip(0, 255).astype(np.uint8))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Each test has a cache of its own."""
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def figures(trial):
+    """What two runs must have in common: all but times."""
+    report = trial.to_json()
+    for one in report["recipes"]:
+        del one["samples_per_second"], one["waiting"]
+    return report["recipes"], report["verdicts"]
+
+
+def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sides, monkeypatch, tmp_path):
+    recipes = [recipe("plain", NOISE), recipe("mirrors", NOISE, "HorizontalFlip"), recipe("copy", NOISE)]
+    first = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
+    by_pair = {(one.a, one.b): one for one in first.verdicts}
+    assert by_pair["plain", "mirrors"].verdict == "a"
+    assert by_pair["mirrors", "copy"].verdict == "b"
+    assert by_pair["plain", "copy"].verdict == "no difference seen"
+    assert by_pair["plain", "copy"].difference == 0
+    assert any("plain and copy do the same" in note for note in first.notes)
+    plain, mirrors, _ = first.recipes
+    assert mirrors.affinity.mean < 0.8 < plain.affinity.mean
+    assert mirrors.diversity.mean > plain.diversity.mean
+    assert set(mirrors.classes) == {"left", "right"}
+    assert mirrors.worst[0].truth != mirrors.worst[0].predicted
+    assert Path(mirrors.worst[0].path).exists()
+
+    monkeypatch.setenv(CACHE, str(tmp_path / "another"))
+    again = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
+    assert figures(again) == figures(first)
+
+
+def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(sides, monkeypatch):
+    seen: dict[tuple[str, int], list] = {}
+    step = Trainer._step
+
+    def watched(self, network, optimizer, batch, of):
+        if (key := (of.name, torch.initial_seed())) not in seen:
+            weights = [each.detach().clone() for each in network.parameters()]
+            seen[key] = [batch["index"].clone(), batch["image"].clone(), weights]
+        return step(self, network, optimizer, batch, of)
+
+    monkeypatch.setattr(Trainer, "_step", watched)
+    plain, more = recipe("plain", NOISE, "HorizontalFlip"), recipe("more", NOISE, "HorizontalFlip", "VerticalFlip")
+    ar.trial([plain, more], sides, epochs=1, seeds=2, minutes=60)
+    for seed in (0, 1):
+        (order, images, weights), (order_2, images_2, weights_2) = seen["plain", seed], seen["more", seed]
+        assert torch.equal(order, order_2)
+        assert all(map(torch.equal, weights, weights_2))
+        upright = [torch.equal(a, b) for a, b in zip(images, images_2, strict=True)]
+        turned = [torch.equal(a, b.flip(1)) for a, b in zip(images, images_2, strict=True)]
+        assert all(a or b for a, b in zip(upright, turned, strict=True))
+        assert any(upright)
+        assert any(turned)
+    assert not torch.equal(seen["plain", 0][0], seen["plain", 1][0])
+    assert not torch.equal(seen["plain", 0][2][0], seen["plain", 1][2][0])
+
+
+SCRIPT = """
+import sys, augrecipes as ar
+from augrecipes.trials.training import Trainer
+train = Trainer.train
+def told(self, *args):
+    result = train(self, *args)
+    print("trained", flush=True)
+    return result
+Trainer.train = told
+steps = [{"GaussNoise": {"std_range": [0.02, 0.05], "p": 1.0}}]
+recipes = [{"version": 1, "recipe": n, "steps": s, "eval": [], "output": {"range": [-1, 1]}}
+           for n, s in (("plain", []), ("noise", steps))]
+table = ar.trial(recipes, sys.argv[1], epochs=1, seeds=3, minutes=60)
+print([one.scores for one in table.recipes])
+"""
+
+
+def test_a_trial_that_was_killed_goes_on(sides, cache, monkeypatch, tmp_path):
+    command = [sys.executable, "-c", SCRIPT, str(sides)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed:
+        for _ in range(100):
+            if len(list((cache / "trials").glob("*.training"))) >= 3:  # the plan, and two trainings
+                break
+            killed.stdout.readline()
+        killed.send_signal(signal.SIGKILL)
+    trained = {path: path.read_bytes() for path in (cache / "trials").glob("*.training")}
+    assert 3 <= len(trained) < 7
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert all(path.read_bytes() == content for path, content in trained.items())
+    assert done.stdout.count("trained") == 7 - len(trained)  # the plan, and six trainings
+    monkeypatch.setenv(CACHE, str(tmp_path / "other"))
+    whole = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert whole.stdout.splitlines()[-1] == done.stdout.splitlines()[-1]
+
+
+def test_changed_files_and_steps_are_trained_anew(sides, tmp_path, cache):
+    folder = tmp_path / "copy"
+    for name in ("left", "right"):
+        (folder / name).mkdir(parents=True)
+        for path in sorted((sides / name).iterdir())[:6]:
+            (folder / name / path.name).write_bytes(path.read_bytes())
+
+    def trainings(*recipes, **how):
+        before = len(list(cache.glob("trials/*")))
+        ar.trial(recipes, folder, **{"epochs": 1, "seeds": 1, "minutes": 60, **how})
+        return len(list(cache.glob("trials/*"))) - before
+
+    plain, noise = recipe("plain"), recipe("noise", NOISE)
+    assert trainings(plain, noise) == 3  # with the plan
+    assert trainings(plain, noise) == 0
+    assert trainings(plain, recipe("noise", {"GaussNoise": {"std_range": [0.02, 0.06], "p": 1.0}})) == 3
+    assert trainings(plain, noise, seeds=2) == 5
+    time.sleep(0.01)
+    path = next((folder / "left").iterdir())
+    path.write_bytes(path.read_bytes())
+    assert trainings(plain, noise) == 3
+
+
+# The budget, by a trainer whose seconds are known.
+
+
+class Clockwork(Trainer):
+    """A trainer that trains nothing, in seconds that it says."""
+
+    def __init__(self, whole, step, sample, slower=1.0):
+        super().__init__(whole.lesson, whole.device, whole.batch_size, whole.valid_batch)
+        self.__dict__.update(step=step, sample=sample, slower=slower, calls=[])
+
+    def train(self, trainee, seed, steps, points):
+        valid = len(trainee.valid)
+        seconds = 0.1 + steps * self.step + self.sample * valid * (points + len(trainee.augmented))
+        self.calls.append((seed, steps, points, valid, seconds))
+        rng = np.random.default_rng(seed)
+        scores = (rng.random(valid) < 0.7).astype(float).tolist()
+        curve = [(steps, 1.0, float(np.mean(scores)))] * points
+        return TrainingResult(
+            curve=curve, score=float(np.mean(scores)), scores=scores, losses=[1.0] * valid, predicted=[0] * valid,
+            classes=[0.5, 0.5], loss=1.0, samples=steps, step_seconds=self.step, valid_seconds=self.sample,
+            train_seconds=steps * self.step, seconds=seconds * self.slower,
+            augmented=dict.fromkeys(trainee.augmented, 0.5),
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(sides):
+    """A trial that ran, for its parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CACHE, str(sides.parent / "cache-of-parts"))
+        recipes = [recipe("plain"), recipe("noise", NOISE, "HorizontalFlip")]
+        return TrialRun(recipes, sides, epochs=2, seeds=1, minutes=60)
+
+
+@pytest.mark.parametrize("minutes", [0.5, 1, 10, 600])
+@pytest.mark.parametrize("seeds", [1, 6, 8, 30])
+@pytest.mark.parametrize(("step", "sample"), [(0.01, 0.0005), (0.2, 0.002), (0.02, 0.05), (5.0, 0.1)])
+def test_what_is_planned_fits_into_the_minutes(trained, minutes, seeds, step, sample):
+    clockwork = Clockwork(trained._trainer, step, sample)
+    trainees = [*trained._trainees.by_digest.values()]
+    plan = rehearse(clockwork, trainees, minutes, seeds, None, lambda: 1.0, float)
+    planned = plan.seeds * plan.seconds
+    assert plan.seeds <= seeds
+    assert planned <= 60 * minutes or plan.seeds == 1
+    assert plan.epochs <= 100
+    if plan.seeds < seeds:  # fewer seeds only where trainings are as short as may be
+        assert plan.steps < 2 * 8
+    elif plan.epochs < 100 and plan.steps >= 20:  # and otherwise the time is used
+        assert planned > 0.4 * 60 * minutes
+
+
+def test_a_machine_that_slows_down_ends_the_trial_in_time_with_fewer_seeds(sides, monkeypatch):
+    clocks = []
+
+    def slow(self, *args):
+        clocks.append(Clockwork(self, 0.05, 0.001, slower=2.0))
+        return clocks[-1].train(*args)
+
+    monkeypatch.setattr(Trainer, "train", slow)
+    run = TrialRun([recipe("plain"), recipe("noise", NOISE)], sides, seeds=8, minutes=2)
+    assert 1 < len(run.trial.recipes[0].scores) < 8
+    spent = run.trial.plan.rehearsal + sum(2 * clock.calls[0][-1] for clock in clocks)
+    assert spent <= 120 + run.trial.plan.seconds
+    assert any("seeds ran: the machine was slower" in note for note in run.trial.notes)
+
+
+# What a plain training is.
+
+
+def test_without_augmentation_stays_what_sizes_and_eval_rest_on():
+    whole = recipe("whole", {"RandomCrop": {"height": 8, "width": 8}}, "HorizontalFlip", NOISE, batch=["MixUp"])
+    clean = without_augmentation(whole)
+    assert [step.name for step in clean.steps] == ["CenterCrop"]
+    assert clean.batch == ()
+    pair = ar.load("sr-x4")
+    assert [step.name for step in without_augmentation(pair).steps] == ["RandomCrop"]
+
+
+def test_recipes_without_augmentation_are_their_own_yardstick(trained):
+    plain, noise = trained.trial.recipes
+    assert (plain.affinity.mean, plain.diversity.mean) == (1.0, 1.0)
+    assert noise.affinity.mean != 1.0
+    assert len(trained._trainees.by_digest) == 2
+
+
+def test_affinity_and_diversity_are_those_of_their_paper(trained, sides):
+    """Gontijo-Lopes et al., 2020: scores and losses of the clean network, by hand."""
+    trainees, trainer, plan = trained._trainees, trained._trainer, trained._plan
+    clean = trainees.by_digest[trainees.recipes["plain"].digest]
+    noisy = trainees.by_digest[trainees.recipes["noise"].digest]
+    caught = []
+    validate = Trainer._validate
+
+    def kept(self, network, dataset, of, done):
+        caught.append(network)
+        return validate(self, network, dataset, of, done)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_validate", kept)
+        one = trainer.train(clean, 0, plan.steps, plan.points)
+    network = caught[-1].eval()
+    right = []
+    rows = clean.augmented[trainees.recipes["noise"].digest]
+    for k in range(len(rows)):
+        sample = reseeded(rows, 0)[0, k]
+        with torch.no_grad():
+            right.append(int(network(sample["image"][None]).argmax()) == int(sample["label"]))
+    two = trainer.train(noisy, 0, plan.steps, plan.points)
+    result = trained.trial.recipes[1]
+    assert result.affinity.mean == pytest.approx(np.mean(right) / one.score)
+    assert result.diversity.mean == pytest.approx(two.loss / one.loss)
+
+
+# The user's own network.
+
+OWN = """
+from torch import nn
+import torch
+made = []
+def make(channels, classes):
+    net = nn.Sequential(nn.Flatten(), nn.LazyLinear(classes))
+    made.append((channels, classes))
+    return net
+def broken(classes):
+    return nn.Linear(3, classes)
+def text():
+    return "network"
+"""
+
+
+def test_a_network_of_ones_own(sides, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    recipes = [recipe("plain"), recipe("noise", NOISE)]
+    table = ar.trial(recipes, sides, model=str(tmp_path / "own.py"), epochs=2, seeds=2, minutes=60)
+    assert "own.py" in table.network
+    for name, message in (("broken", r"own.py.*it fails on a batch of plain"), ("text", "gives a str; it must be")):
+        with pytest.raises(BenchError, match=message):
+            ar.trial(recipes, sides, model=f"{tmp_path}/own.py:{name}", epochs=1, seeds=1)
+    with pytest.raises(BenchError, match="no such file"):
+        ar.trial(recipes, sides, model="absent.py:make")
+
+
+# What cannot be.
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("segment", "have no masks.*--masks FOLDER"), ("sr", "say --task classify or segment"),
+        ("bag", "say --task classify or segment"), ("detect", "say --task classify or segment"),
+    ],
+)  # fmt: skip
+def test_a_task_that_the_data_do_not_have(sides, task, message):
+    with pytest.raises(BenchError, match=message):
+        ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, task=task)
+
+
+def test_data_without_labels_and_of_one_class(sides):
+    with pytest.raises(BenchError, match=r"no labels.*a folder for each class"):
+        ar.trial([recipe("plain"), recipe("noise", NOISE)], sides / "left")
+    one = [(np.zeros((8, 8, 3), np.uint8), 1)] * 9
+    with pytest.raises(BenchError, match=r"two to 10,000 classes"):
+        ar.trial([recipe("plain"), recipe("noise", NOISE)], one)
+    with pytest.raises(BenchError, match=r"too few.*give --valid"):
+        ar.trial([recipe("plain"), recipe("noise", NOISE)], one[:1])
+    with pytest.raises(BenchError, match="recipes of one kind"):
+        ar.trial([recipe("plain"), "sr-x4"], sides)
+
+
+def test_validation_folders_with_fewer_classes_keep_the_numbers(sides, tmp_path):
+    (tmp_path / "valid" / "right").mkdir(parents=True)
+    for path in sorted((sides / "right").iterdir())[:8]:
+        (tmp_path / "valid" / "right" / path.name).write_bytes(path.read_bytes())
+    named = {"plain": recipe("plain"), "noise": recipe("noise", NOISE)}
+    trainees = open_trainees(named, sides, tmp_path / "valid")
+    for one in trainees.by_digest.values():
+        assert set(one.valid.labels) == {1}
+        assert {int(one.valid[k]["label"]) for k in range(len(one.valid))} == {1}
+
+
+def test_the_command_writes_the_json_that_others_read(sides, tmp_path, monkeypatch):
+    from support.command_line import invoke
+
+    monkeypatch.chdir(tmp_path)
+    for name, steps in (("a", "[]"), ("b", "[HorizontalFlip]")):
+        Path(f"{name}.yaml").write_text(f"version: 1\nrecipe: {name}\nsteps: {steps}\neval: []\n")
+    words = ["trial", "a.yaml", "b.yaml", "--data", str(sides), "--task", "classify", "--epochs", "1", "--seeds", "2"]
+    done = invoke([*words, "--json", "table.json"])
+    assert done.exit_code == 0, done.output
+    table = json.loads(Path("table.json").read_text())
+    assert [one["name"] for one in table["recipes"]] == ["a", "b"]
+    for part in ("score", "affinity", "diversity"):
+        assert set(table["recipes"][1][part]) >= {"mean", "low", "high"}
+    assert table["verdicts"][0].keys() >= {"a", "b", "verdict", "difference", "low", "high", "p"}
+    assert table["verdicts"][0]["verdict"] is None
