@@ -37,11 +37,9 @@ def trial(args: Namespace) -> None:
         what = "leaves the steps of one recipe out" if args.ablate else "compares two recipes or more"
         raise refusal(f"a trial {what}, and these are {len(names)}" + " or --ablate" * (not args.ablate), "RECIPE")
     from augrecipes.bench.report import usable_folder
-    from augrecipes.bench.run import bench
     from augrecipes.bench.sides import Setting
     from augrecipes.trials.page import write_page
     from augrecipes.trials.run import TrialRun
-    from augrecipes.trials.sheets import worst_sheet
     from augrecipes.trials.tables import plan_lines, report_of
     from augrecipes.trials.trainees import by_name
 
@@ -59,10 +57,7 @@ def trial(args: Namespace) -> None:
         run = TrialRun(recipes, data, valid, advance=advance, announce=announce, **how)
         table = run.trial
         if args.out is not None:
-            setting = Setting(data, masks=args.masks)
-            sheets = {result.name: worst_sheet(result, run.valid[result.name]) for result in table.recipes}
-            speed = bench(recipes, setting, advance=advance)
-            page = write_page(table, args.out, sheets, speed, recipes=recipes, setting=setting)
+            page = write_page(table, args.out, run.valid, recipes, Setting(data, masks=args.masks), advance)
 
     def tell() -> None:
         say()
