@@ -21,6 +21,7 @@ _GLYPHS = {"6": (True, 1, 1), "9": (True, -1, -1),
            "b": (False, 1, 1), "d": (False, -1, 1), "p": (False, 1, -1), "q": (False, -1, -1)}  # fmt: skip
 GLYPHS = tuple(_GLYPHS)
 _SIDE, _FINE = 32, 4  # px of an image, and lines of the finer grid in a pixel, on which strokes are drawn
+_CARE = 0.9  # with which those to learn from are written; those to score with are written without
 _DIGITS = 40  # of each class to learn from
 
 # Of a trial, in this order.
@@ -30,12 +31,13 @@ RECIPES = tuple(
 
 
 def draw_glyphs(
-    out: str | Path, *, count: int = 60, seed: int = 0, progress: Progress = lambda done, total: None
+    out: str | Path, *, count: int = 40, seed: int = 0, progress: Progress = lambda done, total: None
 ) -> Path:
     """Draw glyphs, and write recipes for a trial; the same arguments write the same bytes (with the same libraries).
 
-    The truth about them: small shifts help; mirrors merge b with d and p with q; half turns merge 6 with 9, b with q
-    and d with p. Where scikit-learn is installed, its digits come too, in `digits/`.
+    The truth about them: small shifts help, as those to learn from are written with care and those to score without;
+    mirrors merge b with d and p with q; half turns merge 6 with 9, b with q and d with p. Where scikit-learn is
+    installed, its digits come too, in `digits/`.
 
     Args:
         out: folder, made when missing: grey PNGs of 32×32 px in `train/CLASS/` and `valid/CLASS/`; `plain.yaml`,
@@ -52,7 +54,8 @@ def draw_glyphs(
     """
     out, jobs = Path(out), list(product(("train", "valid"), GLYPHS))
     for k, (split, kind) in enumerate(jobs):
-        _write(out / split / kind, (render_glyph(kind, random_of(seed, 6 + k, number)) for number in range(count)))
+        care = _CARE if split == "train" else 0.0
+        _write(out / split / kind, (render_glyph(kind, random_of(seed, 6 + k, n), care) for n in range(count)))
         progress(k + 1, len(jobs))
     _write_digits(out / "digits")
     for recipe in RECIPES:
@@ -60,12 +63,13 @@ def draw_glyphs(
     return out
 
 
-def render_glyph(kind: str, rng: Random) -> NDArray[np.uint8]:
+def render_glyph(kind: str, rng: Random, care: float = 0.0) -> NDArray[np.uint8]:
     """Draw one glyph on uneven paper, with a grainy camera; the same generator state draws the same glyph.
 
     Args:
         kind: one of `GLYPHS`.
         rng: decides everything else.
+        care: 0..1; of 1 all stand upright in the middle, in one size.
 
     >>> image = render_glyph("b", np.random.default_rng(7))
     >>> image.shape, image.dtype
@@ -73,13 +77,13 @@ def render_glyph(kind: str, rng: Random) -> NDArray[np.uint8]:
     """
     is_bent, *mirror = _GLYPHS[kind]
     t = np.linspace(0, 1, 24)
-    bend = rng.uniform(0.6, 1.0) if is_bent else rng.uniform(-0.1, 0.15)
+    bend = rng.uniform(0.75, 1.05) if is_bent else rng.uniform(-0.1, 0.15)
     bowl = [0.5 * np.cos(2 * np.pi * t), 0.45 + 0.5 * np.sin(2 * np.pi * t)]
     stem = [bend * t**2 - 0.5, 0.95 - rng.uniform(1.75, 2.0) * t]
-    angle, slant = np.deg2rad(rng.normal(0, 14)), rng.normal(0, 0.1)
+    angle, slant = rng.normal(0, (1 - care) * np.array([0.25, 0.12]))
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    place = turn @ [[1, slant], [0, 1]] @ np.diag(rng.uniform(8, 12.5, 2) * mirror)
-    centre = _SIDE / 2 + rng.uniform(-3.5, 3.5, (2, 1))
+    place = turn @ [[1, slant], [0, 1]] @ np.diag((10.3 + (1 - care) * rng.uniform(-2.8, 2.8, 2)) * mirror)
+    centre = _SIDE / 2 + (1 - care) * rng.uniform(-3.5, 3.5, (2, 1))
     strokes = [np.rint((place @ stroke + centre).T * _FINE * 16).astype(np.int32) for stroke in (bowl, stem)]
     ink = np.zeros((_SIDE * _FINE,) * 2, np.uint8)
     cv2.polylines(ink, strokes, False, 255, int(rng.integers(6, 14)), cv2.LINE_AA, shift=4)

@@ -72,7 +72,7 @@ def run_demo(
         AugrecipesError: a recipe or a file is not as it should be.
     """
     out, start = Path(out), perf_counter()
-    tiles, photos, scenes, bags, glyphs, shrink = (12, 3, 3, 3, 5, 2) if quick else (24, 18, 6, len(BAGS), 60, 1)
+    tiles, photos, scenes, bags, glyphs, shrink = (12, 3, 3, 3, 5, 2) if quick else (24, 18, 6, len(BAGS), 40, 1)
     with progress() as advance:
         everything = tiles + photos + scenes + 2 * len(GLYPHS) + bags
 

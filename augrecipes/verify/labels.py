@@ -37,7 +37,7 @@ _FOLDS, _RIDGE = 5, 0.05
 _DROPPED = "min_visibility or min_area"
 _NO_PAIR = "a pair has no object to lose and no class: its large image is the label, and steps move both alike"
 _NO_OBJECT = "no mask, boxes or keypoints: what crops leave of objects cannot be measured, only of the image's area"
-_NO_CLASS = "colours and mirrors need two classes: one label for each image, or boxes with labels"
+_NO_CLASS = "colours and mirrors need two images, and two classes: one label for each image, or boxes with labels"
 Floats = NDArray[np.float64]
 
 
@@ -60,15 +60,9 @@ class Thing(NamedTuple):
 
 
 def label_safety(
-    recipe: Recipe | Source,
-    data: Data,
-    *,
-    masks: StrPath | None = None,
-    split: str | None = None,
-    seed: int = 0,
-    samples: int = 512,
-    progress: Progress | None = None,
-) -> LabelSafety:
+    recipe: Recipe | Source, data: Data, *, masks: StrPath | None = None, split: str | None = None, seed: int = 0,
+    samples: int = 512, progress: Progress | None = None,
+) -> LabelSafety:  # fmt: skip
     """Measure what a recipe's training steps do to the labels of some data.
 
     How much they leave of objects; whether colours tell the classes, and still do after the steps; whether classes are
@@ -170,12 +164,11 @@ class _Study:
                 thing.others.append(colours_of(unchanged[last.shown][inside[last.places]]))
             least = min(judged, key=left[-1].__getitem__)
             if left[-1, least] < worst[0]:
-                texts = "as read", f"{100 * left[-1, least]:.0f} % of the {regions[least].what} is left"
-                cells = [
-                    annotated(rgb, targets, recipe, self.box_classes)
-                    for rgb, targets in ((image, sample.rest), (drawn, out))
+                text = f"{100 * left[-1, least]:.0f} % of the {regions[least].what} is left"
+                groups = [
+                    CellGroup([annotated(rgb, targets, recipe, self.box_classes)], words)
+                    for rgb, targets, words in ((image, sample.rest, "as read"), (drawn, out, text))
                 ]
-                groups = [CellGroup([cell], text) for cell, text in zip(cells, texts, strict=True)]
                 worst = float(left[-1, least]), SheetRow(groups[1:], groups[0], short_path(sample.path))
         self.worst = sorted([*self.worst, worst], key=lambda row: row[0])[:_WORST]
         self.things += things
@@ -190,7 +183,7 @@ class _Study:
         notes = [] if self.tracers else [_NO_PAIR]
         notes += [_NO_OBJECT] if measured == {"image"} else []
         mirrors, colours = [], None
-        if len({thing.label for thing in self.things}) > 1:
+        if min(len({thing[k] for thing in self.things}) for k in (0, 1)) > 1:  # labels, and groups
             probe = ClassProbe(self.things)
             mirrors = [pair for move in drawn for pair in probe.mirrored(move)]
             colours = probe.colour_use(tuple(self.value_steps), self.seed)
