@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -252,7 +253,7 @@ class TrialRun:
         same = Counter(recipe.digest for recipe in recipes.values())
         for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):
             yield f"{' and '.join(names)} do the same: one training serves them all"
-        if len({repr(recipe.eval) for recipe in recipes.values()}) > 1:
+        if any(one.eval != other.eval for one, other in pairwise(recipes.values())):
             yield "recipes have different eval sections: each is scored by its own"
         if any(recipe.facts.tiles for recipe in recipes.values()):
             yield f"of each bag at most {MOST_TILES} tiles are looked at"
