@@ -66,12 +66,12 @@ def trial(
         ablate: leave each step of one recipe out in turn instead.
         fresh: train again what the cache holds, by the same plan.
         advance: called with (what is in progress, done, of how much).
-        announce: called with the plan before the trial begins.
+        announce: called with the plan, and the unit of scores, before the trial begins.
 
     Raises:
         BenchError: recipes of several kinds; data without what the task is about; a model that fails.
         DataError: of the data.
-        LintError, RecipeError: as `Recipe.compile`; a recipe has no eval section.
+        LintError, RecipeError: as `Recipe.compile`.
 
     >>> import numpy as np, augrecipes as ar
     >>> data = [(np.full((32, 32, 3), 99 * (k % 2), np.uint8), k % 2) for k in range(40)]
@@ -96,10 +96,11 @@ class TrialRun:
         self, recipes: Any, data: Any, valid: Any = None, *, task: Any = None, minutes: float = 10.0, seeds: int = 8,
         epochs: float | None = None, model: str | None = None, device: str | None = None, masks: Any = None,
         valid_masks: Any = None, ablate: bool = False, fresh: bool = False, advance: Advance = lambda *_: None,
-        announce: Callable[[TrialPlan], None] = lambda _: None,
+        announce: Callable[[TrialPlan, str], None] = lambda *_: None,
     ) -> None:  # fmt: skip
         self._began, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
         named, self._kept = by_name(recipes), list[tuple[str, str]]()
+        self._without_eval = [name for name, recipe in named.items() if recipe.eval is None]
         if ablate:
             if len(named) > 1:
                 raise BenchError(f"ablation leaves the steps of one recipe out, and these are {len(named)}")
@@ -115,7 +116,7 @@ class TrialRun:
         limits = {"minutes": minutes, "seeds": seeds, "epochs": epochs}
         self._key = self._digest({**limits, "ablate": ablate})
         plan = self._plan = self._planned(limits)
-        announce(plan)
+        announce(plan, lesson.unit)
         trainees.score(spread_out(len(one.valid), plan.valid))
         runs = self._run()
         self.valid = {name: trainees.by_digest[recipe.digest].valid for name, recipe in trainees.recipes.items()}
@@ -247,6 +248,8 @@ class TrialRun:
             yield f"{counted(plan.asked, 'seed')} asked for, and {plan.seeds} fit into {plan.minutes:g} minutes"
         if done < plan.seeds:
             yield f"{done} of {plan.seeds} seeds ran: the machine was slower than at the rehearsal"
+        for name in self._without_eval:
+            yield f"{name} has no eval section: it is scored by its steps without what is random, as eval: derived"
         yield from (f"{step} stays: {reason}" for step, reason in self._kept)
         same = Counter(recipe.digest for recipe in recipes.values())
         for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):
