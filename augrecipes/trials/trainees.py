@@ -62,7 +62,7 @@ def read_some(recipe: Recipe, data: Any, masks: Any = None) -> None:
     Raises:
         DataError: a step fails on one.
     """
-    dataset = dataset_of(_with_few_tiles(recipe), Setting(data, masks=masks))
+    dataset = dataset_of(_ready(recipe), Setting(data, masks=masks))
     for k in spread_out(len(dataset), _READ_FIRST):
         dataset[k]
 
