@@ -6,7 +6,8 @@ Those of its other instruction sets, too, where AUGRECIPES_TEST_KERNELS is `all`
 import ctypes
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,14 @@ def every_set() -> list[Library | None]:
         return [None]
     found = instruction_sets(ctypes.CDLL(str(where())))
     return [None, *map(load, found if os.environ.get("AUGRECIPES_TEST_KERNELS") == "all" else found[-1:])]
+
+
+@contextmanager
+def using(kernels: Library | None) -> Iterator[None]:
+    """Let whatever is compiled inside use these kernels, or none. Not for threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("augrecipes.native.kernels._found", lambda: kernels)
+        yield
 
 
 KERNEL_SETS = every_set()

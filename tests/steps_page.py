@@ -14,7 +14,7 @@ from augrecipes.demo.dataset import random_of
 from augrecipes.demo.photos import CLASSES as SCENES
 from augrecipes.demo.photos import render_photo
 from augrecipes.demo.tissue import LABORATORIES, render_tile
-from augrecipes.mixtures import mixtures
+from augrecipes.mixtures.families import MIXTURES
 from augrecipes.mixtures.run import mix
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.records import own_names
@@ -55,7 +55,7 @@ _SECTIONS: dict[str, tuple[str, Sequence[str]]] = {
     "Steps for one image": ("Under `steps:`, as albumentations' classes.", sorted({*own_names()} - {"ResizeToTarget"})),
     "Steps for pairs": ("In recipes of kind `pair`, see [Pairs](PAIRS.md).", [*PAIR_STEPS, "ResizeToTarget"]),
     "Policies": ("Written as one step under `steps:`, see [Policies](POLICIES.md).", POLICIES),
-    "Steps of `batch:`": ("They mix the samples of a batch, see [Batches](BATCHES.md).", sorted(mixtures())),
+    "Steps of `batch:`": ("They mix the samples of a batch, see [Batches](BATCHES.md).", sorted(MIXTURES)),
     "Groups": ("They hold other steps.", GROUPS),
 }  # fmt: skip
 

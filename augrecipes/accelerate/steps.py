@@ -11,7 +11,7 @@ from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite.nodes import ObjectStep
 from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.objects import argument_of, is_known
-from augrecipes.ops import groups, registry
+from augrecipes.ops import groups, native_op, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import OUTPUTS
@@ -125,10 +125,6 @@ def _output_behind(output: Output, transform: Any) -> Output | None:
         return replace(output, dtype="float32", range=(0.0, 255.0 / (transform.max_value or 255.0)))
     if type(transform) is A.Normalize and transform.normalization == "standard":
         unit = transform.max_pixel_value / 255.0
-        mean, std = (tuple(unit * level for level in _numbers(each)) for each in (transform.mean, transform.std))
+        mean, std = (tuple(unit * level for level in native_op.flat(each)) for each in (transform.mean, transform.std))
         return replace(output, dtype="float32", normalize=Normalize(mean, std))
     return None
-
-
-def _numbers(value: Any) -> list[float]:
-    return [float(each) for each in value] if hasattr(value, "__iter__") else [float(value)]

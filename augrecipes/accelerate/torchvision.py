@@ -169,10 +169,7 @@ def _pixels(image: Any) -> np.ndarray:
     if isinstance(image, torch.Tensor):
         rows = image.permute(1, 2, 0)  # as most readers of files have them
         return rows.numpy() if rows.is_contiguous() else cv2.merge([*image.numpy()]).reshape(rows.shape)
-    if image.mode == "L":
-        return np.frombuffer(image.tobytes(), np.uint8).reshape(image.height, image.width, 1)
-    padded = np.frombuffer(image.tobytes("raw", "RGBX"), np.uint8)  # quicker than RGB: so they lie in Pillow
-    return cv2.cvtColor(padded.reshape(image.height, image.width, 4), cv2.COLOR_RGBA2RGB)
+    return np.atleast_3d(np.array(image))
 
 
 _HOME = "torchvision.transforms"

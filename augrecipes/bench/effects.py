@@ -23,7 +23,6 @@ from augrecipes.bench.fidelity import Fidelity, Likeness, bicubic_likeness, fide
 from augrecipes.bench.sides import Setting, Side, work_of
 from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio, spread_out
 from augrecipes.compiler.compile import build, pipeline_of
-from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.clock import SINK, route_steps
 from augrecipes.compiler.run.deep_images import fill_nodata, to_unit
@@ -183,7 +182,7 @@ class _Watcher:
     def _see(self, label: str, done: Any) -> None:
         self._last += [done] * (label == SINK)
         names = [name for name in self._recipe.scales or ("image",) if label != SINK and name in done]
-        self._now += [((name, label), np.array(with_channels(done[name]))) for name in names]
+        self._now += [((name, label), np.array(np.atleast_3d(done[name]))) for name in names]
 
     def _mark(self, label: str, done: dict[str, Any]) -> None:
         """Give what the step has filled its number, which later steps carry along."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from augrecipes.cli.arguments import data_of, loaded, selected, split_words
 from augrecipes.cli.parsing import refusal
-from augrecipes.cli.terminal import STDOUT, answer, parts, say, say_line, show
+from augrecipes.cli.terminal import STDOUT, answer, parts, report_once, say, say_line, show
 
 
 def trial(args: Namespace) -> None:
@@ -37,24 +37,32 @@ def trial(args: Namespace) -> None:
         what = "leaves the steps of one recipe out" if args.ablate else "compares two recipes or more"
         raise refusal(f"a trial {what}, and these are {len(names)}" + " or --ablate" * (not args.ablate), "RECIPE")
     from augrecipes.bench.report import usable_folder
+    from augrecipes.bench.sides import Setting
+    from augrecipes.trials.page import write_page
     from augrecipes.trials.run import TrialRun
     from augrecipes.trials.tables import plan_lines, report_of
+    from augrecipes.trials.trainees import by_name
 
     if args.out is not None:
         usable_folder(args.out)
 
-    def announce(plan: Any) -> None:
-        for line in plan_lines(plan):
-            say_line(line, err=args.json == STDOUT)
+    def announce(plan: Any, unit: str) -> None:
+        for line in plan_lines(plan, unit):
+            say(line, err=args.json == STDOUT)
 
     how = selected(args, "task minutes seeds epochs model device masks valid_masks ablate fresh")
-    with parts() as advance:
-        recipes = [loaded(args, name) for name in names]
-        valid = data_of(args.valid) if args.valid else None
-        run = TrialRun(recipes, data_of([*words, *args.data]), valid, advance=advance, announce=announce, **how)
+    with report_once(), parts() as advance:
+        recipes = by_name([loaded(args, name) for name in names])
+        data, valid = data_of([*words, *args.data]), data_of(args.valid) if args.valid else None
+        run = TrialRun(recipes, data, valid, advance=advance, announce=announce, **how)
+        table = run.trial
+        if args.out is not None:
+            page = write_page(table, args.out, run.valid, recipes, Setting(data, masks=args.masks), advance)
 
     def tell() -> None:
         say()
-        show(report_of(run.trial))
+        show(report_of(table))
 
-    answer(args, run.trial.to_json(), tell)
+    answer(args, table.to_json(), tell)
+    if args.out is not None:
+        say_line(page, err=args.json == STDOUT)

@@ -11,7 +11,7 @@ from typing import Any
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.interop.budget import spend
-from augrecipes.mixtures import mixtures
+from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.document import build
@@ -310,7 +310,7 @@ def takes_of(name: str) -> dict[str, Any]:
     ours = "draws" if op_record(name).draw_period > 1 else ""
     if known := registry.arguments(name) or POLICIES.get(name):
         return {key: part for key, part in known["properties"].items() if key != ours}
-    return {**mixtures()[name].arguments, "p": {"default": 1.0}} if name in mixtures() else {}
+    return {**MIXTURES[name].arguments, "p": {"default": 1.0}} if name in MIXTURES else {}
 
 
 def acting(item: Item) -> list[Item]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.mixtures.families import MIXTURES, Mixture
+from augrecipes.mixtures.families import MIXTURES
 
 if TYPE_CHECKING:
     from augrecipes.ops.step import Step
@@ -14,19 +13,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("augrecipes")
 
 
-@cache
-def mixtures() -> dict[str, Mixture]:
-    """Every step of `batch:` by its name, sorted. Imports no numpy.
-
-    >>> [*mixtures()]
-    ['CopyPaste', 'CutBlur', 'CutMix', 'MixUp', 'Mosaic', 'Stitch']
-    """
-    return dict(sorted(MIXTURES.items()))
-
-
 def effective(step: Step) -> dict[str, Any]:
     """The arguments of a step of `batch:` that take effect, of a group none; `p` where it has a schedule."""
-    return ({} if step.is_group else mixtures()[step.name].effective(step.args)) | step.schedule.plain()
+    return ({} if step.is_group else MIXTURES[step.name].effective(step.args)) | step.schedule.plain()
 
 
 def warn_unmixed(recipe: Any, mode: str) -> None:

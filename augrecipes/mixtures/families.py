@@ -240,28 +240,18 @@ _BACKGROUND = {
 }  # fmt: skip
 
 
-# Of each step its function, and what is known of it, by name.
+# Of each step its function, and what is known of it, by name; sorted.
 MIXTURES: dict[str, Mixture] = {
-    "MixUp": Mixture(
-        "Each sample blended with another one of the batch, and their labels in the same shares.",
-        mix_up,
-        {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
-        labels=True,
-        needs=("label",),
-        bars=ANNOTATIONS,
-    ),
-    "CutMix": Mixture(
-        "A rectangle of each sample is another sample's; labels by the areas, masks and boxes cut alike.",
-        cut_mix,
-        {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
-        labels=True,
-        needs=("label", *ANNOTATIONS),
-    ),
-    "Stitch": Mixture(
-        "Each scene goes on as another one beyond a seam, in the same place on every grid.",
-        stitch,
-        {"seam": _SEAM, "partners": PARTNERS},
-        scales=True,
+    "CopyPaste": Mixture(
+        "Objects of a sample of the data set put over each sample, by their masks; boxes and keypoints follow.",
+        copy_paste,
+        {
+            "share": {**SHARE, "default": 0.5, "description": "Of the objects, how many are taken."},
+            "background": _BACKGROUND,
+        },
+        each=True,
+        needs=("mask",),
+        scales=False,
     ),
     "CutBlur": Mixture(
         "A rectangle of one target is another target's, or all but a rectangle; both lie on one grid.",
@@ -274,6 +264,21 @@ MIXTURES: dict[str, Mixture] = {
         scales=True,
         refusal=on_one_grid,
     ),
+    "CutMix": Mixture(
+        "A rectangle of each sample is another sample's; labels by the areas, masks and boxes cut alike.",
+        cut_mix,
+        {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
+        labels=True,
+        needs=("label", *ANNOTATIONS),
+    ),
+    "MixUp": Mixture(
+        "Each sample blended with another one of the batch, and their labels in the same shares.",
+        mix_up,
+        {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
+        labels=True,
+        needs=("label",),
+        bars=ANNOTATIONS,
+    ),
     "Mosaic": Mixture(
         "Each sample and three of the data set around a point; masks, boxes and keypoints follow.",
         mosaic,
@@ -282,15 +287,10 @@ MIXTURES: dict[str, Mixture] = {
         labels=True,
         refusal=lambda recipe, arguments: _PAIRS if arguments["scale"] and recipe.facts.scales else "",
     ),
-    "CopyPaste": Mixture(
-        "Objects of a sample of the data set put over each sample, by their masks; boxes and keypoints follow.",
-        copy_paste,
-        {
-            "share": {**SHARE, "default": 0.5, "description": "Of the objects, how many are taken."},
-            "background": _BACKGROUND,
-        },
-        each=True,
-        needs=("mask",),
-        scales=False,
+    "Stitch": Mixture(
+        "Each scene goes on as another one beyond a seam, in the same place on every grid.",
+        stitch,
+        {"seam": _SEAM, "partners": PARTNERS},
+        scales=True,
     ),
 }

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from augrecipes.errors import CollateError
-from augrecipes.mixtures import effective, mixtures
+from augrecipes.mixtures import effective
 from augrecipes.mixtures.batch import Array, BatchArrays
+from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance
 from augrecipes.ops.schedule import in_epoch
@@ -59,7 +60,7 @@ def mix(
     """
     written = [in_epoch(step, key[1]) for step in recipe.batch]
     steps = [step for one in written for step in one.walk() if not step.is_group]
-    softens = next((step for step in steps if mixtures()[step.name].labels), None)
+    softens = next((step for step in steps if MIXTURES[step.name].labels), None)
     classes = max((step.args["classes"] for step in steps if step.args.get("classes")), default=classes)
 
     def soft(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def acting(steps: Sequence[Step], generator: Generate) -> Iterator[tuple[Step, n
 
 
 def _run(batch: BatchArrays, step: Step, rng: np.random.Generator, p: float) -> None:
-    record, values = mixtures()[step.name], batch.values
+    record, values = MIXTURES[step.name], batch.values
     arguments = {key: value for key, value in effective(step).items() if key != "classes"}  # known by now
     if barred := next((key for key in record.bars if key in values), None):
         raise CollateError(f"cannot blend {barred}, which these samples have: use CutMix, or write `{barred}: absent`")

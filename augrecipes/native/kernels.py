@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +30,6 @@ _FLOAT32, _FLOAT32_FAR, _UINT16 = np.dtype(np.float32), 4, 5
 VALUES: dict[np.dtype[Any], int] = {np.dtype(dtype): number for number, dtype in enumerate(_DTYPES)}
 VALUES[np.dtype(np.uint16)] = _UINT16
 _FAR = 1 << 24  # bytes: before all of so much is written, nobody reads the first of it
-_instead: list[Any] = []
 
 
 def written_as(out: np.ndarray) -> int:
@@ -86,17 +84,7 @@ class Library:
 
 def library() -> Library | None:
     """The kernels of this machine; None where there are none."""
-    return _instead[-1] if _instead else _found()
-
-
-@contextmanager
-def using(kernels: Library | None) -> Iterator[None]:
-    """Let whatever is compiled inside use these kernels, or none: to compare them. Not for threads."""
-    _instead.append(kernels)
-    try:
-        yield
-    finally:
-        _instead.pop()
+    return _found()
 
 
 @cache

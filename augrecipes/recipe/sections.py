@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from augrecipes.errors import RecipeError
-from augrecipes.mixtures import mixtures
+from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops import groups, registry
 from augrecipes.ops.records import op_record
 from augrecipes.recipe import step_keys
@@ -96,7 +96,7 @@ def step_schemas() -> dict[str, Schema]:
     own = {"p": {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}, "id": STEP_KEYS["id"]}
     schemas: dict[str, Schema] = {
         name: mapping({**own, **record.arguments}, type=["object", "null"], description=record.about)
-        for name, record in mixtures().items()
+        for name, record in MIXTURES.items()
     }
     children = {"type": "array", "items": _BATCH, "minItems": 1}
     one_of = {key: GROUPS[groups.ONE_OF][key] for key in ("type", "additionalProperties", "description", "required")}
@@ -156,5 +156,5 @@ def _build(context: Context, node: Node) -> Step | None:
 def check_batch(context: Context, recipe: Recipe) -> None:
     """Note steps of `batch:` that can act on no batch of this recipe."""
     for step in (inner for top in recipe.batch for inner in top.walk() if not inner.is_group):
-        if refused := mixtures()[step.name].refused(recipe, step.args):
+        if refused := MIXTURES[step.name].refused(recipe, step.args):
             context.problems.add("E316", context.place(step), refused, step.name)

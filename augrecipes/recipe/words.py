@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 from augrecipes.errors import harmless
-from augrecipes.mixtures import mixtures
+from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops import registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import DEGRADE, GROUPS, POLICIES
@@ -228,7 +228,7 @@ def step_names() -> list[str]:
     >>> {"RandomCrop", "StainJitter", "OneOf", "RandAugment", "Degrade", "CutMix"} <= set(step_names())
     True
     """
-    return sorted({*registry.names(), *GROUPS, *POLICIES, *mixtures()})
+    return sorted({*registry.names(), *GROUPS, *POLICIES, *MIXTURES})
 
 
 def step_facts(name: str) -> dict[str, Any]:
@@ -243,12 +243,12 @@ def step_facts(name: str) -> dict[str, Any]:
     groups = {**step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
     schema: Any = groups.get(name) or registry.arguments(name)
     about = {"step": name, "about": schema["description"].removesuffix(".")}
-    facts = dict(_mixture_facts(name) if name in mixtures() else _class_facts(name))
+    facts = dict(_mixture_facts(name) if name in MIXTURES else _class_facts(name))
     return about | {key: fact for key, fact in facts.items() if fact} | {"arguments": [*_argument_facts(name, schema)]}
 
 
 def _mixture_facts(name: str) -> Iterator[tuple[str, str]]:
-    record = mixtures()[name]
+    record = MIXTURES[name]
     yield "acts on", "batches" + {None: "", True: " of pairs", False: " of images"}[record.scales] + ", under `batch:`"
     yield "p decides", f"for each {'sample' if record.each else 'batch'}"
     yield "needs", " or ".join(record.needs)

@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from augrecipes.bench.record import Bench
+from augrecipes.bench import scales
 from augrecipes.bench.report import ENVIRONMENT, PAGE, usable_folder, write_report
+from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scales import LinearScale, has_place
+from augrecipes.bench.sides import Setting
+from augrecipes.data.dataset import RecipeDataset
+from augrecipes.errors import AugrecipesError
 from augrecipes.paths import write_file
 from augrecipes.preview.sheet import Sheet
+from augrecipes.progress import Parts
+from augrecipes.recipe.model import Recipe
 from augrecipes.trials import tables
 from augrecipes.trials.record import CurvePoint, SeedEstimate, Trial
+from augrecipes.trials.sheets import worst_sheet
 
 RECORD = "trial.json"
+_SHARE, _MOST_SECONDS = 0.03, 10.0  # of the trial's minutes, and at most, for bench's part
 
 
 def write_page(
-    trial: Trial, folder: Path, sheets: Mapping[str, Sheet], bench: Bench | None = None, **compared: Any
-) -> Path:
+    trial: Trial, folder: Path, valid: Mapping[str, RecipeDataset], recipes: Mapping[str, Recipe], setting: Setting,
+    advance: Parts | None = None,
+) -> Path:  # fmt: skip
     """Write a trial as a page, and its record next to it; other files of the folder are left alone.
 
     Args:
         trial: what was learned.
         folder: is made where it is not there; files of an earlier report are replaced.
-        sheets: worst samples, by the name of the recipe.
-        bench: speed and effects of the recipes, which follow on the page; None: it ends with the trial.
-        compared: `recipes` and `setting` of that comparison, as `write_report` takes them.
+        valid: the validation samples of each recipe, of which the worst are shown.
+        recipes: whose speed and effects `bench` measures, too.
+        setting: data and section of that.
+        advance: called with (what is in progress, done, of how much).
 
     Returns:
         The page.
@@ -41,10 +51,15 @@ def write_page(
     usable_folder(folder)
     text = json.dumps(trial.to_json(), indent=1, ensure_ascii=False) + "\n"
     write_file(folder / RECORD, text.encode("utf-8", "backslashreplace"))
-    if bench is not None:
-        return write_report(bench, folder, template=_TEMPLATE, trial=trial, sheets=sheets, **compared)
-    write_file(folder / PAGE, page(trial, sheets).encode("utf-8", "replace"))
-    return folder / PAGE
+    sheets = {one.name: worst_sheet(one, valid[one.name]) for one in trial.recipes if one.name in valid}
+    seconds = min(_MOST_SECONDS, 60 * trial.plan.minutes * _SHARE / len(recipes))
+    try:
+        measured = bench(recipes, setting, Options(seconds=seconds), advance)
+    except AugrecipesError as error:  # what was learned is reported all the same
+        trial = replace(trial, notes=(*trial.notes, f"speed and effects are not known: {error}"))
+        write_file(folder / PAGE, page(trial, sheets).encode("utf-8", "replace"))
+        return folder / PAGE
+    return write_report(measured, folder, recipes, setting, template=_TEMPLATE, trial=trial, sheets=sheets)
 
 
 def page(trial: Trial, sheets: Mapping[str, Sheet]) -> str:
@@ -66,6 +81,5 @@ def polyline(curve: Iterable[CurvePoint], what: str, x: LinearScale, y: LinearSc
 
 _TEMPLATE = ENVIRONMENT.from_string(
     (files("augrecipes.trials") / "templates" / "page.html.j2").read_text(encoding="utf-8"),
-    {"tables": tables, "LinearScale": LinearScale, "estimates_scale": estimates_scale, "has_place": has_place,
-     "polyline": polyline, "trial_record": RECORD},
+    {"tables": tables, "scales": scales, "estimates_scale": estimates_scale, "polyline": polyline, "file": RECORD},
 )  # fmt: skip

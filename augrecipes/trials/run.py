@@ -66,7 +66,7 @@ def trial(
         ablate: leave each step of one recipe out in turn instead.
         fresh: train again what the cache holds, by the same plan.
         advance: called with (what is in progress, done, of how much).
-        announce: called with the plan before the trial begins.
+        announce: called with the plan, and the unit of scores, before the trial begins.
 
     Raises:
         BenchError: recipes of several kinds; data without what the task is about; a model that fails.
@@ -96,7 +96,7 @@ class TrialRun:
         self, recipes: Any, data: Any, valid: Any = None, *, task: Any = None, minutes: float = 10.0, seeds: int = 8,
         epochs: float | None = None, model: str | None = None, device: str | None = None, masks: Any = None,
         valid_masks: Any = None, ablate: bool = False, fresh: bool = False, advance: Advance = lambda *_: None,
-        announce: Callable[[TrialPlan], None] = lambda _: None,
+        announce: Callable[[TrialPlan, str], None] = lambda *_: None,
     ) -> None:  # fmt: skip
         self._began, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
         named, self._kept = by_name(recipes), list[tuple[str, str]]()
@@ -115,7 +115,7 @@ class TrialRun:
         limits = {"minutes": minutes, "seeds": seeds, "epochs": epochs}
         self._key = self._digest({**limits, "ablate": ablate})
         plan = self._plan = self._planned(limits)
-        announce(plan)
+        announce(plan, lesson.unit)
         trainees.score(spread_out(len(one.valid), plan.valid))
         runs = self._run()
         self.valid = {name: trainees.by_digest[recipe.digest].valid for name, recipe in trainees.recipes.items()}

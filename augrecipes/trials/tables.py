@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import ceil, floor, log10, nan
+from math import ceil, floor, isfinite, log10, nan
 
 from augrecipes.bench.scales import LinearScale, has_place
 from augrecipes.bench.verdicts import percent, rate
@@ -21,6 +21,7 @@ DEFINITIONS = (
 _METHOD = "in brackets 95 % intervals over the seeds (BCa); p of the sign-flip test"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE, _COLUMNS = 10, 6  # points of a curve, and recipes next to each other, that a terminal shows
+_VERBS = "a help", "b hurt"  # what steps do where the whole recipe is better, or worse
 _DIGITS = 3  # behind the point, at most
 
 
@@ -41,39 +42,33 @@ def report_of(trial: Trial) -> Report:
 
 
 def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
-    """Returns what is said before a trial begins.
-
-    Args:
-        plan: as the rehearsal measured it.
-        unit: of the scores, `dB`, or empty for shares.
-    """
-    samples = f"{plan.train:,} training and {plan.valid:,} validation samples"
+    """Returns what is said before a trial begins, whose scores have a unit, or are shares."""
     detectable = f"a difference of about {score_text(unit, plan.detectable, 'points')} could be told apart"
-    return [
-        f"{plan.minutes:g} minutes fit {_volume(plan)}, on {samples}: {plan.seconds:,.3g} s for a seed of all recipes",
-        detectable if has_place(plan.detectable) else "so few seeds cannot tell any difference apart",
-        *(
-            [f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked)} fits them"]
-            * (plan.seeds < plan.asked)
-        ),
+    lines = [
+        f"into {plan.minutes:g} min fit {_volume(plan, plan.seeds)}, on {plan.train:,} training and {plan.valid:,} "
+        f"validation samples: {plan.seconds:,.3g} s for a seed of all recipes",
+        detectable if plan.detectable < (1e3 if unit else 1) else "so few seeds and samples tell nothing apart",
+        f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked, plan.seeds)} fits them",
     ]
+    return lines[: 2 + (plan.seeds < plan.asked)]
 
 
-def _volume(plan: TrialPlan) -> str:
+def _volume(plan: TrialPlan, seeds: int) -> str:
     """How much is trained, in words."""
     steps = f"{counted(plan.steps, 'step')} in batches of {plan.batch_size}"
-    return f"{counted(plan.seeds, 'seed')} of {plan.epochs:.3g} epochs ({steps})"
+    return f"{counted(seeds, 'seed')} of {plan.epochs:.3g} epochs ({steps})"
 
 
-def _more_seeds(plan: TrialPlan, seeds: int) -> str:
+def _more_seeds(plan: TrialPlan, seeds: int, ran: int) -> str:
     """The option that makes it so many seeds: that of their number, or where fewer fitted, that of the minutes."""
-    return f"--seeds {seeds}" if seeds > plan.asked else f"--minutes {ceil(plan.minutes * seeds / max(plan.seeds, 1))}"
+    return f"--seeds {seeds}" if seeds > plan.asked else f"--minutes {ceil(plan.minutes * seeds / ran)}"
 
 
 def training_text(trial: Trial) -> str:
     """How much was trained, and how long that took, in words."""
-    minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} minutes"
-    return f"{_volume(trial.plan)} of each recipe on {trial.plan.train:,} samples, in {minutes}"
+    volume = _volume(trial.plan, max(len(one.scores) for one in trial.recipes))
+    minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} min"
+    return f"{volume} of each recipe on {trial.plan.train:,} samples, in {minutes}"
 
 
 def how_sure(trial: Trial) -> str:
@@ -136,7 +131,7 @@ def undecided_lines(trial: Trial) -> list[str]:
     undecided = Counter((one.seeds, one.needed) for one in trial.verdicts if one.verdict is None)
     return [
         f"{counted(seeds, 'seed')} cannot decide {counted(pairs, 'pair')}; it takes {needed}: "
-        f"{_more_seeds(trial.plan, needed)}"
+        f"{_more_seeds(trial.plan, needed, seeds)}"
         for (seeds, needed), pairs in undecided.items()
     ]
 
@@ -156,7 +151,8 @@ def verdict_text(verdict: ScoreVerdict, trial: Trial) -> str:
     if winner == NO_DIFFERENCE:
         between = f"with and without {step}" if step else f"between {a} and {b}"
         seen = f"one of {score_text(trial.unit, verdict.smallest, 'points')} or more would have been seen; "
-        return f"{NO_DIFFERENCE} {between}: {seen * has_place(verdict.smallest)}it is {difference}"
+        is_known = has_place(verdict.smallest) and verdict.smallest > 0
+        return f"{NO_DIFFERENCE} {between}: {seen * is_known}it is {difference}"
     better = f"{a} is better than {b}" if winner == "a" else f"{b} is better than {a}"
     what = f"{step} {'helps' if winner == 'a' else 'hurts'}" if step else better
     return f"{what}: {trial.metric} {difference}"
@@ -169,21 +165,20 @@ def ablated_step(verdict: ScoreVerdict) -> str:
 
 def headline(trial: Trial) -> str:
     """One sentence: which recipe is better or which steps help; or that no difference was seen, or could be."""
-    lines, best = verdict_lines(trial), max(trial.recipes, key=lambda one: (has_place(one.score.mean), one.score.mean))
-    sides = {side: [one for one in trial.verdicts if one.verdict == side] for side in ("a", "b", NO_DIFFERENCE)}
-    if not lines:
-        return f"{best.name}: {trial.metric} {score_text(trial.unit, best.score.mean)}"
-    if len(lines) == 1 or not any(sides.values()):
-        return lines[-1]
-    if not (sides["a"] or sides["b"]):
-        return f"{NO_DIFFERENCE} in any of {len(sides[NO_DIFFERENCE])} pairs"
+    lines, best = verdict_lines(trial), max(trial.recipes, key=lambda one: (isfinite(one.score.mean), one.score.mean))
+    decided = [one for one in trial.verdicts if one.verdict in ("a", "b")]
+    won = [(one.a, one.b) if one.verdict == "a" else (one.b, one.a) for one in decided]
+    if len(lines) < 2 or not any(one.verdict for one in trial.verdicts):
+        return (lines or [f"{best.name}: {trial.metric} {score_text(trial.unit, best.score.mean)}"])[-1]
+    if not won:
+        return f"{NO_DIFFERENCE} in any of {len(lines)} pairs"
     if any(map(ablated_step, trial.verdicts)):
-        steps = [(word, [*map(ablated_step, sides[word[0]])]) for word in ("a help", "b hurt")]
-        return "; ".join(f"{', '.join(some)} {word[2:]}{'s' * (len(some) == 1)}" for word, some in steps if some)
-    beaten = [one.b for one in sides["a"] if one.a == best.name] + [one.a for one in sides["b"] if one.b == best.name]
-    others = [one.name for one in trial.recipes if one.name not in (best.name, *beaten)]
-    tied = f"scores highest of {len(trial.recipes)}, with {NO_DIFFERENCE} to {' and '.join(others)}"
-    return f"{best.name} {tied if others else f'is better than each of the {len(beaten)} others'}"
+        steps = [(verb, [ablated_step(one) for one in trial.verdicts if one.verdict == verb[0]]) for verb in _VERBS]
+        return "; ".join(f"{', '.join(some)} {verb[2:]}{'s' * (len(some) == 1)}" for verb, some in steps if some)
+    others = [one.name for one in trial.recipes if one is not best and (best.name, one.name) not in won]
+    if not others:
+        return f"{best.name} is better than each of the {len(trial.recipes) - 1} others"
+    return f"{best.name} scores highest of {len(trial.recipes)}, with {NO_DIFFERENCE} to {' and '.join(others)}"
 
 
 def _scores(trial: Trial) -> TextTable:
@@ -213,8 +208,8 @@ def class_names(trial: Trial) -> list[str]:
     names = dict.fromkeys(name for recipe in trial.recipes for name in recipe.classes)
 
     def sameness(name: str) -> float:
-        scores = [score for one in trial.recipes if has_place(score := one.classes.get(name, nan))] or [0.0]
-        return min(scores) - max(scores) if len(trial.recipes) > 1 else scores[0]  # of one recipe the lowest first
+        scores = [score for one in trial.recipes if has_place(score := one.classes.get(name, nan))]
+        return min(scores) - max(scores) if len(scores) > 1 else sum(scores)  # of one recipe the lowest first
 
     return sorted(names, key=sameness) if len(names) > CLASSES else [*names]
 

@@ -37,7 +37,7 @@ _FOLDS, _RIDGE = 5, 0.05
 _DROPPED = "min_visibility or min_area"
 _NO_PAIR = "a pair has no object to lose and no class: its large image is the label, and steps move both alike"
 _NO_OBJECT = "no mask, boxes or keypoints: what crops leave of objects cannot be measured, only of the image's area"
-_NO_CLASS = "colours and mirrors need two classes: one label for each image, or boxes with labels"
+_NO_CLASS = "colours and mirrors need two images, and two classes: one label for each image, or boxes with labels"
 Floats = NDArray[np.float64]
 
 
@@ -190,7 +190,7 @@ class _Study:
         notes = [] if self.tracers else [_NO_PAIR]
         notes += [_NO_OBJECT] if measured == {"image"} else []
         mirrors, colours = [], None
-        if len({thing.label for thing in self.things}) > 1:
+        if min(len({thing[k] for thing in self.things}) for k in (0, 1)) > 1:  # labels, and groups
             probe = ClassProbe(self.things)
             mirrors = [pair for move in drawn for pair in probe.mirrored(move)]
             colours = probe.colour_use(tuple(self.value_steps), self.seed)

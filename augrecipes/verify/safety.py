@@ -78,7 +78,7 @@ class ObjectLoss:
         left = f"leave{'s' * (len(self.steps) == 1)} {_percent(self.median)} of {name} (median; 5th percentile"
         lost = f"{self.half} of {self.objects:,} lose more than half, {self.all} all"
         takes = ", ".join(f"{step} {_percent(part)}" for step, part in [*self.steps.items()][:_STEPS])
-        return f"{by} {left} {_percent(self.low)}); {lost}{f'; takes of it: {takes}' * (len(self.steps) > 1)}"
+        return f"{by} {left} {_percent(self.low)}); {lost}{f'; of the loss: {takes}' * (len(self.steps) > 1)}"
 
 
 @dataclass(frozen=True, slots=True)

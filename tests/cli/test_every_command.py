@@ -135,6 +135,7 @@ def test_what_cannot_be_is_status_2_and_a_line(run, data, command):
     ):
         if command in ("bench", "trial") and where == "store":
             continue  # it reads stores
+        rest = [recipe] if command == "trial" else rest
         result = run(first, recipe, *rest, where, *quick)
         assert result.exit_code == 2, (recipe, where, result.output)
         if not (command == "diff" and where == "nowhere"):  # which may be a recipe, too

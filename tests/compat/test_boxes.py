@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, Spoilt, spoil_first
+from kernel_sets import EACH_SET, Spoilt, spoil_first, using
 
 from augrecipes.compat import boxes as module
 from augrecipes.compat.albumentations import A, BboxProcessor
 from augrecipes.compat.boxes import COMES, LEAVES, filter_boxes, prepare
 from augrecipes.compat.keypoints import PointRules
 from augrecipes.errors import DataError
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.ops.places import MatrixPlaces, StepGeometry
 
 PLACES = st.one_of(

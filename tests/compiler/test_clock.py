@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import albumentations as A
 import numpy as np
 import pytest
+from kernel_sets import using
 
 import augrecipes as ar
 from augrecipes.compiler.run import clock
 from augrecipes.compiler.run.clock import DECODE, SINK, Clock, clocked
 from augrecipes.compiler.timing import PlanTiming, Times, measure
-from augrecipes.native.kernels import library, using
+from augrecipes.native.kernels import library
 from augrecipes.recipe.parse import parse_text
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (160, 200, 3), np.uint8)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernel_sets import using
 
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.explain import explain
 from augrecipes.native import build, layout
-from augrecipes.native.kernels import library, load, using
+from augrecipes.native.kernels import library, load
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops import records, registry
 from augrecipes.ops.families.base import of_values

@@ -18,7 +18,7 @@ from augrecipes.compiler.explain import explain
 from augrecipes.data.collate import MASK_PADDING, Collate
 from augrecipes.diff import diff
 from augrecipes.errors import RecipeError
-from augrecipes.mixtures import mixtures
+from augrecipes.mixtures.families import MIXTURES
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 IMAGE = np.arange(12 * 10 * 3, dtype=np.uint8).reshape(12, 10, 3)
@@ -165,7 +165,7 @@ def test_sections_are_written_compared_and_explained() -> None:
     shown = {row["site"]: (row["p"], row["arguments"]) for row in explain(recipe).to_json()["batch"]}
     assert shown["soft"] == (1.0, {"alpha": 0.2, "partners": "permutation", "classes": None})
     assert "batch" not in explain(recipe, "eval").to_json()
-    assert {record.about[-1] for record in mixtures().values()} == {"."}
+    assert {record.about[-1] for record in MIXTURES.values()} == {"."}
 
 
 def test_a_sheet_shows_the_batch_that_a_dataset_gives(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from kernel_sets import using
 from support.annotations import Picture, Set, Thing, coco, labelme
 from support.datasets import Counting
 from support.encoded_images import Jpeg
@@ -37,7 +38,7 @@ from torch.utils.data import Subset
 from augrecipes import AugrecipesError, DataError, LoaderError, Packed, loader, versions
 from augrecipes.data.batching import Pool
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.native.kernels import library, using
+from augrecipes.native.kernels import library
 from augrecipes.recipe.parse import parse_text
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS, Spoilt, guarded, spoil_first
+from kernel_sets import KERNEL_SETS, Spoilt, guarded, spoil_first, using
 from numpy.typing import NDArray
 from support.damage import some_window
 
@@ -24,7 +24,7 @@ from augrecipes.images import lossless, png
 from augrecipes.images.encoded import encoded
 from augrecipes.images.format import UnreadableError
 from augrecipes.images.lossless import LosslessImage, encode
-from augrecipes.native.kernels import library, using
+from augrecipes.native.kernels import library
 from augrecipes.sources.files import decode_mask, open_mask
 
 SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}

@@ -15,7 +15,7 @@ import numpy as np
 import sink_cases
 from hypothesis import settings
 from hypothesis import strategies as st
-from kernel_sets import guarded, spoil_first
+from kernel_sets import guarded, spoil_first, using
 from support.checks import tries
 
 from augrecipes.compat import normals
@@ -23,7 +23,7 @@ from augrecipes.compiler.kernels import coarse_fields, counter_noise, opencv_bit
 from augrecipes.compiler.kernels.coarse_fields import LazyMap, RowMix
 from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.kernels.opencv_bits import NativeWarp
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.ops import opencv_variants, places
 from augrecipes.ops.constants import AREA, CUBIC, LINEAR, NEAREST
 from augrecipes.ops.dihedral import Symmetry
@@ -358,17 +358,14 @@ NOISE_SHAPES = st.one_of(
 
 
 def noise_case(
-    shape: tuple[int, ...], shared: bool, mean: float, deviation: float, key: int, floats: bool, seed: int
+    shape: tuple[int, ...], shared: bool, mean: float, deviation: float, key: int, seed: int
 ) -> dict[str, Any]:
     shared = shared and (len(shape) == 2 or shape[2] <= 4)
-    image = levels(seed, *shape)
-    values = image.astype(np.float32) / np.float32(255) if floats else image
-    return {"noise": Noise(shape, shared, mean, deviation, key), "image": values}
+    return {"noise": Noise(shape, shared, mean, deviation, key), "image": levels(seed, *shape)}
 
 
 NOISES = st.builds(
-    noise_case, NOISE_SHAPES, st.booleans(), st.floats(-300, 300, width=32), st.floats(0, 1000, width=32), KEY,
-    st.booleans(), SEED,
+    noise_case, NOISE_SHAPES, st.booleans(), st.floats(-300, 300, width=32), st.floats(0, 1000, width=32), KEY, SEED,
 )  # fmt: skip
 STILL = 60 * 0.49 / 255 / 4.2  # degrees: kernels leave pixels without photons alone where hues vary by no more
 

@@ -80,14 +80,12 @@ def whole_levels(noise: Noise, bits: int) -> np.ndarray:
 
 
 def added(noise: Noise, image: np.ndarray) -> np.ndarray:
-    """An image, uint8 or float32, with it."""
-    bits = parts(noise) if image.dtype == np.uint8 else 0
+    """An image, uint8, with it."""
+    bits = parts(noise)
     if bits > 1:
         return np.clip(image + in_shape(noise, whole_levels(noise, bits)), 0, 255).astype(np.uint8)
-    made: Any = array(noise)
-    if image.dtype == np.uint8:
-        return np.clip(image + np.trunc(np.clip(made, -256, 256)).astype(np.int16), 0, 255).astype(np.uint8)
-    return np.asarray(np.clip(image + made, 0, 1), image.dtype)
+    levels = np.trunc(np.clip(array(noise), -256, 256)).astype(np.int16)
+    return np.clip(image + levels, 0, 255).astype(np.uint8)
 
 
 def lightness(img: np.ndarray) -> tuple[int, int]:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from kernel_sets import using
 
 from augrecipes.compiler.kernels.formulas import scales_and_shifts
 from augrecipes.compiler.kernels.sink import Sink
-from augrecipes.native.kernels import using
 from augrecipes.ops.dihedral import Symmetry
 from augrecipes.recipe.model import Normalize, Output
 

@@ -15,13 +15,13 @@ import pytest
 from albumentations.augmentations.geometric.functional import generate_displacement_fields
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, NEEDS_KERNELS
+from kernel_sets import EACH_SET, NEEDS_KERNELS, using
 
 from augrecipes.compiler.kernels import coarse_fields
 from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, maximum_quantile
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.native.kernels import Library, library, using
+from augrecipes.native.kernels import Library, library
 from augrecipes.ops.field_inverse import inverse_places
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Recipe, Step

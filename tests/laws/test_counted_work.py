@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_sets import NEEDS_KERNELS, SETS
+from kernel_sets import NEEDS_KERNELS, SETS, using
 from support.checks import lines, planted_faults
 from support.encoded_images import Jpeg
 
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.native.libjpeg import codec
 from augrecipes.recipe.model import Optimize
 from augrecipes.recipe.parse import parse_text

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt
+from kernel_sets import EACH_SET, KERNEL_SETS, Spoilt, using
 from support.checks import in_a_thread
 from support.every_class import STEPS
 from test_native_plan import recipe_of
@@ -22,7 +22,6 @@ from augrecipes.compat.steps import sampler_of
 from augrecipes.compiler.kernels import fast_apply, fast_steps
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native import lab
-from augrecipes.native.kernels import using
 from augrecipes.ops import opencv_variants
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import construct

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, using
 from support.checks import holds, planted, planted_faults
 
 from augrecipes.compiler.kernels import fast_apply, fields, samplers
-from augrecipes.native.kernels import using
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Step

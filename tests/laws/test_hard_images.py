@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, Spoilt, spoil_last
+from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, Spoilt, spoil_last, using
 from random_recipes import build
 from support.programs import one_level_off
 from test_native_plan import recipe_of
@@ -20,7 +20,7 @@ from test_native_plan import recipe_of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels import opencv_bits
 from augrecipes.compiler.kernels.opencv_bits import NativeWarp
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.ops.constants import NEAREST
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some classes warn on every call

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, using
 
 import augrecipes as ar
 from augrecipes.compat.steps import RandomOrder
 from augrecipes.compiler.lowering.lower import lower
-from augrecipes.native.kernels import using
 
 NAMES = ("a", "b", "c", "d")
 STEPS = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded, using
 from random_recipes import Arguments, Picture, Pool, build, label, pool, recipes
 from support.checks import holds
 from support.programs import by_programs, with_results
@@ -19,7 +19,7 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import walk
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.compiler.run.targets import arrival_of
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import Recipe, Step
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, guarded
+from kernel_sets import EACH_SET, KERNEL_SETS, NEEDS_KERNELS, SETS, guarded, using
 from random_pairs import SCALES, TURNS, Scales, moves, pair, recipes, unit_of
 from random_recipes import Picture, attempt, build
 from support.checks import DEAR, FAILURES, PLANTED, SEEDS, holds, planted, planted_faults
@@ -23,7 +23,7 @@ from augrecipes.kinds.pair import lowering
 from augrecipes.kinds.pair.pipeline import PairPipeline
 from augrecipes.kinds.pair.programs import PairPrograms, PairRun
 from augrecipes.kinds.pair.shared import Degrade, DegradeProgram
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.recipe.model import Arguments, Output, Recipe, Step
 
 N, EPOCH = 5, 3

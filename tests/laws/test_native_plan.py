@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded, using
 from random_recipes import Arguments, Pool, build, label, outcome, pool, recipes
 from support.checks import DEAR, holds, planted_faults
 from support.programs import a_step_too_far, before_the_last_step, by_programs, one_level_off
@@ -21,7 +21,7 @@ from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels import opencv_bits
 from augrecipes.compiler.lowering import encodings, make_program, walk
 from augrecipes.compiler.run import program_runner
-from augrecipes.native.kernels import Library, using
+from augrecipes.native.kernels import Library
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.constants import LINEAR
 from augrecipes.ops.native_op import NativeOp

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded
+from kernel_sets import EACH_SET, NEEDS_KERNELS, SETS, guarded, using
 from random_recipes import Pool, build, label, outcome, pool, recipes
 from support.checks import SEEDS, holds
 from test_native_draws import KEYS, arguments, draws_are_those
@@ -17,7 +17,7 @@ from augrecipes.compat.albumentations import A
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import make_program, walk
 from augrecipes.compiler.lowering.walk import encode
-from augrecipes.native.kernels import Library, instruction_sets, load, using, where
+from augrecipes.native.kernels import Library, instruction_sets, load, where
 from augrecipes.native.op_numbers import EFFECTS
 from augrecipes.ops.native_op import NativeOp
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step

@@ -9,13 +9,13 @@ from typing import Any
 import noise_in_numpy as numpys
 import numpy as np
 import pytest
-from kernel_sets import SETS
+from kernel_sets import SETS, using
 from kernel_table import STILL
 from noise_in_numpy import numbers
 
 from augrecipes.compiler.kernels.counter_noise import Noise
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, opened
-from augrecipes.native.kernels import instruction_sets, load, using, where
+from augrecipes.native.kernels import instruction_sets, load, where
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import parse_text
 

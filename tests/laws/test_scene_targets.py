@@ -296,8 +296,8 @@ def _as_they_came(field: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return field
 
 
-def _unsalted(self: Draws, site: str, *, shared: bool = False, add: Any = Draws.add) -> Any:
-    return add(self, site.partition("@")[0], shared=shared)
+def _unsalted(self: Draws, site: str, *, add: Any = Draws.add, **how: Any) -> Any:
+    return add(self, site.partition("@")[0], **how)
 
 
 def _without_the_half_pixel(matrix: np.ndarray, factor: Any) -> np.ndarray:

@@ -9,10 +9,11 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from kernel_sets import using
 
 import augrecipes as ar
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.native.kernels import library, using
+from augrecipes.native.kernels import library
 from augrecipes.ops import stain_normalize
 from augrecipes.ops.stain_estimates import BACKGROUND, StainEstimate, estimate_stains, estimates_of, has_tissue
 from augrecipes.ops.stain_normalize import StainNormalize

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, using
 from scipy import special  # type: ignore[import-untyped]
 
 import augrecipes as ar
 from augrecipes.interop.plain import python_of
-from augrecipes.native.kernels import using
 from augrecipes.ops.degradations import ImageCompression, KernelBlur, PoissonNoise, blur_kernel
 
 TURNED = ("aniso", "generalized_aniso", "plateau_aniso")

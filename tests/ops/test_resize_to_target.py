@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, using
 from support.checks import DEAR
 
 import augrecipes as ar
-from augrecipes.native.kernels import using
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.ops.registry import construct
 from augrecipes.ops.resize_to_target import ResizeToTarget

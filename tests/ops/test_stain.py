@@ -5,10 +5,9 @@ from typing import Any
 import albumentations as A
 import numpy as np
 import pytest
-from kernel_sets import KERNEL_SETS
+from kernel_sets import KERNEL_SETS, using
 
 import augrecipes as ar
-from augrecipes.native.kernels import using
 from augrecipes.ops.registry import construct
 from augrecipes.ops.step import Step
 from augrecipes.recipe.model import Arguments

@@ -9,13 +9,13 @@ import pytest
 from steps_page import _WIDE, EXAMPLES, PAGE, PICTURES, page, picture
 from support.checks import rows
 
-from augrecipes.mixtures import mixtures
+from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops.groups import GROUPS, PAIR_STEPS, POLICIES
 from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import get_class, names
 from augrecipes.recipe.words import step_facts, step_names
 
-OURS = {*own_names(), *PAIR_STEPS, *POLICIES, *mixtures()}
+OURS = {*own_names(), *PAIR_STEPS, *POLICIES, *MIXTURES}
 
 
 def test_the_page_is_what_the_steps_say(monkeypatch):
@@ -54,7 +54,7 @@ def test_all_steps_have_facts_and_every_argument_of_a_class_is_among_them():
         assert facts["about"], name
         unsaid = [one["argument"] for one in facts["arguments"] if not (one["takes"] and one["meaning"])]
         assert unsaid == [], name
-        assert facts.get("runs") or name in mixtures()
+        assert facts.get("runs") or name in MIXTURES
     told = {one["argument"]: one for one in step_facts("Rotate")["arguments"]}
     assert told["limit"]["default"] == json.dumps(list(map(int, get_class("Rotate")().limit)))
     assert told["limit"]["meaning"].endswith("; a number s alone: -s to s")

@@ -21,8 +21,8 @@ from augrecipes.trials.record import (
 
 HOSTILE = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7 * 7 }}"
 PLAN = TrialPlan(
-    minutes=10, seeds=8, asked=8, epochs=12.5, steps=390, batch_size=32, train=1024, valid=256, seconds=71.2,
-    detectable=0.0141, device="cpu", threads=2,
+    minutes=10, seeds=8, asked=8, epochs=12.5, steps=390, batch_size=32, train=1024, valid=256, points=10,
+    rehearsal=9.0, seconds=71.2, detectable=0.0141, device="cpu", threads=2,
 )  # fmt: skip
 
 

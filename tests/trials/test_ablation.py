@@ -190,7 +190,7 @@ def test_a_random_crop_is_cut_in_the_centre_instead() -> None:
             assert site in drawn and site not in redrawn
     # One of several: a step that does nothing would leave some images larger, and others would be picked instead.
     crop = {"OneOf": {"p": 1.0, "steps": [{"CenterCrop": {"height": 16, "width": 16}}, crops[0]]}}
-    assert [reason for _, reason in arms(parsed([crop]))[1]][1:] == [SEVERAL, SEVERAL]
+    assert [reason for _, reason in arms(parsed([crop]))[1]] == [SEVERAL, SEVERAL]
 
 
 def test_steps_of_batches_are_left_out_too() -> None:

@@ -14,7 +14,6 @@ from records import HOSTILE, ablation, result, trial_of, trials, two
 
 import augrecipes as ar
 from augrecipes.bench.report import LIGHT
-from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scales import LinearScale, has_place
 from augrecipes.bench.sides import Setting
 from augrecipes.errors import BenchError
@@ -98,29 +97,41 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
 NAMED = (("one", 0.9), ("two", 0.8))
 
 
-def test_a_folder_is_written_with_the_record(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
-    written = write_page(two(), tmp_path, {})
-    assert written == tmp_path / "index.html"
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["index.html", "mine.txt", "trial.json"]
-    assert json.loads((tmp_path / "trial.json").read_text()) == json.loads(json.dumps(two().to_json()))
-    assert {link for link in Page(written.read_text()).links if link[0] != "#"} == {"trial.json"}
-    with pytest.raises(BenchError, match="is a file"):
-        write_page(two(), tmp_path / "mine.txt", {})
+def quick(trial: Trial) -> Trial:
+    """A trial of so few minutes that bench is quick."""
+    return replace(trial, plan=replace(trial.plan, minutes=0.1))
 
 
 def test_the_page_has_both_parts(tmp_path: Path) -> None:
     recipe, data = kind_data("image", tmp_path / "data")
-    recipes, setting = {"strong": recipe, "weak": recipe}, Setting(data)
-    measured = bench(recipes, setting, Options(["exact"], samples=4, batch_size=2, seconds=0.01))
-    written = write_page(two(), tmp_path / "report", {}, measured, recipes=recipes, setting=setting)
+    recipes, dataset = {"strong": recipe, "weak": recipe}, ar.ImageFolder(data, recipe, mode="eval")
+    trial = quick(trial_of(*(result(name, level, worst=2) for name, level in (("strong", 0.9), ("weak", 0.8)))))
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "mine.txt").write_text("mine")
+    written = write_page(trial, tmp_path / "report", dict.fromkeys(recipes, dataset), recipes, Setting(data))
     read = Page(written.read_text(encoding="utf-8"))
     assert read.faults == []
-    assert {*EVERY, "bench", "speed", "stages", "effects", "samples", "plans", "recipes", "machine"} <= set(read.ids)
+    assert {*EVERY, "worst", "bench", "speed", "stages", "effects", "samples", "recipes", "machine"} <= set(read.ids)
     assert read.ids.index("method") < read.ids.index("bench") < read.ids.index("speed")
     assert {f"#{name}" for name in read.ids if name not in ("verdicts", "answer", "bench")} <= set(read.links)
-    assert {file.name for file in written.parent.iterdir()} == {"bench.json", "index.html", "trial.json"}
-    assert len(read.images) == 1
+    assert {link for link in read.links if link[0] != "#"} == {"trial.json", "bench.json"}
+    assert sorted(file.name for file in written.parent.iterdir()) == [
+        "bench.json", "index.html", "mine.txt", "trial.json"
+    ]  # fmt: skip
+    assert json.loads((written.parent / "trial.json").read_text()) == json.loads(json.dumps(trial.to_json()))
+    assert len(read.images) == 3
+
+
+def test_without_the_data_what_was_learned_is_reported_all_the_same(tmp_path: Path) -> None:
+    recipe, _ = kind_data("image", tmp_path / "data")
+    gone = Setting(tmp_path / "gone")
+    read = Page(write_page(quick(two()), tmp_path / "report", {}, {"strong": recipe}, gone).read_text())
+    assert read.faults == []
+    assert set(read.ids) == EVERY
+    assert "speed and effects are not known:" in read.text_shown
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BenchError, match="is a file"):
+        write_page(two(), tmp_path / "file", {}, {"strong": recipe}, gone)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "mask"])

@@ -153,7 +153,7 @@ def test_of_many_classes_those_are_shown_on_which_recipes_differ_most() -> None:
 
 def test_a_plan_says_what_fits_and_what_could_be_told_apart() -> None:
     assert plan_lines(PLAN) == [
-        "10 minutes fit 8 seeds of 12.5 epochs (390 steps in batches of 32), on 1,024 training and 256 validation "
+        "into 10 min fit 8 seeds of 12.5 epochs (390 steps in batches of 32), on 1,024 training and 256 validation "
         "samples: 71.2 s for a seed of all recipes",
         "a difference of about 1.4 points could be told apart",
     ]
@@ -162,7 +162,8 @@ def test_a_plan_says_what_fits_and_what_could_be_told_apart() -> None:
         "a difference of about 0.21 dB could be told apart",
         "8 seeds were asked for: --minutes 16 fits them",
     ]
-    assert plan_lines(replace(PLAN, detectable=math.inf))[1] == "so few seeds cannot tell any difference apart"
+    for nothing in (math.inf, math.nan, 1.275):
+        assert plan_lines(replace(PLAN, detectable=nothing))[1] == "so few seeds and samples tell nothing apart"
 
 
 def test_names_are_spelt_out_where_they_would_move_the_cursor() -> None:

@@ -276,6 +276,10 @@ def test_steps_that_hide_and_turn_lose_too(corners: Path) -> None:
 def test_keypoints_that_are_left(tmp_path: Path) -> None:
     save(tmp_path / "0.png", np.zeros((60, 80, 3), np.uint8))
     (tmp_path / "points.csv").write_text("image;keypoints\n0.png;[[5, 5], [40, 30]]\n")
+    (tmp_path / "boxes.csv").write_text('image;boxes\n0.png;"[[0, 0, 30, 40, ""a""], [40, 0, 70, 40, ""b""]]"\n')
+    judged = recipe("HorizontalFlip", inputs="{boxes: {format: pascal_voc, labels: kinds}}")
+    alone = label_safety(judged, {"files": str(tmp_path / "boxes.csv")})  # two classes, and no second image
+    assert (alone.mirrors, alone.colours, len(alone.notes)) == ((), None, 1)
     for last in ("NoOp", "Resize: {height: 7, width: 9}", "Resize: {height: 333, width: 444}"):
         judged = recipe("CenterCrop: {height: 30, width: 40}", last, inputs="{keypoints: {format: xy}}")
         (loss,) = label_safety(judged, {"files": str(tmp_path / "points.csv")}).losses

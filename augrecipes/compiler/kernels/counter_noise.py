@@ -65,20 +65,16 @@ class Noise:
         return np.broadcast_to(noise, self.shape).astype(dtype or np.float32)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
-        """The image, uint8 or float32 (0..1), with the noise added to it: whole levels of it, to uint8."""
+        """The image, uint8, with whole levels of the noise added to it."""
         image, kernels = np.ascontiguousarray(image), library()
         if kernels is None:
             raise RuntimeError("noise is counted by native kernels, and there are none any more")
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
         add = kernels.kernel("own_noise", "lffpplii")
         numbers = (prod(self.shape[:2]), channels, int(self.shared))
-        is_float = image.dtype == np.float32
-        if not is_float and add(self.key, self.mean, self.deviation, image.ctypes.data, out.ctypes.data, *numbers) == 0:
+        if add(self.key, self.mean, self.deviation, image.ctypes.data, out.ctypes.data, *numbers) == 0:
             return out
-        noise = np.asarray(self)
-        if is_float:
-            return np.clip(image + noise, 0, 1, dtype=np.float32)
-        return np.clip(image + np.clip(noise, -256, 256).astype(np.int32), 0, 255).astype(np.uint8)
+        return np.clip(image + np.clip(np.asarray(self), -256, 256).astype(np.int32), 0, 255).astype(np.uint8)
 
 
 class CounterGaussNoise(Mixin):  # type: ignore[misc]
@@ -93,9 +89,8 @@ class CounterGaussNoise(Mixin):  # type: ignore[misc]
         if not fits or not is_countable(image.shape, image.dtype):
             return dict(super().get_params_dependent_on_data(params, data))
         deviation, mean = self.py_random.uniform(*self.std_range), self.py_random.uniform(*self.mean_range)
-        full = 255.0 if image.dtype == np.uint8 else 1.0
         key = mix(self.random_generator.sample_bits(), int(self.random_generator.integers(0, _ALBUMENTATIONS_SEEDS)))
-        return {"noise_map": Noise(image.shape, shared, mean * full, deviation * full, key)}
+        return {"noise_map": Noise(image.shape, shared, mean * 255.0, deviation * 255.0, key)}
 
     def apply(self, img: NDArray[Any], noise_map: Any, **params: Any) -> NDArray[Any]:
         """The image with its noise."""
@@ -125,7 +120,7 @@ class CounterISONoise(Mixin):  # type: ignore[misc]
 
 def is_countable(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Whether an image is one that noise is counted for."""
-    return dtype in (np.uint8, np.float32) and 0 < prod(shape) < _NUMBERS_OF_A_KEY
+    return dtype == np.uint8 and 0 < prod(shape) < _NUMBERS_OF_A_KEY
 
 
 def iso_noise(

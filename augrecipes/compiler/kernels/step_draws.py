@@ -1,4 +1,4 @@
-"""What kernels ask of the steps inside them: what stands for an image where one draws, its window, its channels."""
+"""What kernels ask of the steps inside them: what stands for an image where one draws, and its window."""
 
 from __future__ import annotations
 
@@ -27,8 +27,3 @@ def is_plain_window(params: dict[str, Any]) -> bool:
     x_min, y_min, x_max, y_max = params["crop_coords"]
     height, width = params["shape"][:2]
     return params.get("pad_params") is None and 0 <= x_min < x_max <= width and 0 <= y_min < y_max <= height
-
-
-def with_channels(array: np.ndarray) -> np.ndarray:
-    """H×W×C, also where a step has dropped the channel of a grey image."""
-    return array if array.ndim == 3 else array[..., None]

@@ -18,7 +18,6 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.steps import functions_of, sampler_of
-from augrecipes.compiler.kernels.step_draws import with_channels
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.run.deep_images import VALID
 from augrecipes.compiler.run.draws import Draws
@@ -78,12 +77,12 @@ def carry_targets(sites: Sites, inputs: Inputs, draws: Draws) -> Iterator[tuple[
 
 
 def _as_the_image(step: Any, image: np.ndarray, **params: Any) -> np.ndarray:
-    return with_channels(functions_of(step)["image"](image, **{**params, "shape": image.shape}))
+    return np.atleast_3d(functions_of(step)["image"](image, **{**params, "shape": image.shape}))
 
 
 def _change_values_alone(own: Any, draw: Callable[..., dict[str, Any]], image: np.ndarray, **_: Any) -> np.ndarray:
     own.params = params = draw({"image": image})
-    return with_channels(own.apply(image, **params))
+    return np.atleast_3d(own.apply(image, **params))
 
 
 def _on_cells(

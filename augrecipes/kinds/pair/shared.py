@@ -17,7 +17,7 @@ from augrecipes.compat.albumentations import A, geometric
 from augrecipes.compat.steps import Sample, sampler_of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
-from augrecipes.compiler.kernels.step_draws import is_plain_window, with_channels
+from augrecipes.compiler.kernels.step_draws import is_plain_window
 from augrecipes.compiler.lowering.lower import parts_of, transform
 from augrecipes.compiler.run.deep_images import from_unit, to_unit
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
@@ -80,7 +80,7 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         """Carry it out on these targets of a scene, the coarsest first."""
         arrays = scene.arrays
         if len(self.names) == 1:
-            arrays[names[0]] = with_channels(self.step(force_apply=True, image=arrays[names[0]])["image"])
+            arrays[names[0]] = np.atleast_3d(self.step(force_apply=True, image=arrays[names[0]])["image"])
             return
         own_range: Any = getattr(self.step, "own_range", None)  # of deep images, whose values it sees as floats of 0..1
         images = {name: arrays[name] for name in names} if own_range else {}
@@ -124,9 +124,9 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
             return image[y_min:y_max, x_min:x_max]
         image = image.array() if isinstance(image, EncodedWindow) else image
         if self.how == "resampled" and "matrix" not in params and "scale" in params:
-            return with_channels(_rescaled(step, params, image, factor))
+            return np.atleast_3d(_rescaled(step, params, image, factor))
         own = params if self.how == "plain" else _scaled_params(params, factor)
-        return with_channels(step.apply_with_params({**own, "shape": image.shape}, image=image)["image"])
+        return np.atleast_3d(step.apply_with_params({**own, "shape": image.shape}, image=image)["image"])
 
 
 def _rescaled(step: Any, params: dict[str, Any], image: np.ndarray, factor: int) -> np.ndarray:
@@ -266,8 +266,8 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         inner: dict[str, Any] = {"image": scene.arrays[self.source]}
         for step, label in zip(self.transforms, self.labels, strict=True):
             inner = step(**inner)
-            scene.add_stage(label, **{self.target: with_channels(inner["image"])})
-        image = with_channels(inner["image"])
+            scene.add_stage(label, **{self.target: np.atleast_3d(inner["image"])})
+        image = np.atleast_3d(inner["image"])
         if image.shape[:2] != size:
             raise DataError(
                 f"Degrade leaves {image.shape[0]}×{image.shape[1]} px, {self.target} is {size[0]}×{size[1]} px here: "
