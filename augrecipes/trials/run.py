@@ -71,7 +71,7 @@ def trial(
     Raises:
         BenchError: recipes of several kinds; data without what the task is about; a model that fails.
         DataError: of the data.
-        LintError, RecipeError: as `Recipe.compile`; a recipe has no eval section.
+        LintError, RecipeError: as `Recipe.compile`.
 
     >>> import numpy as np, augrecipes as ar
     >>> data = [(np.full((32, 32, 3), 99 * (k % 2), np.uint8), k % 2) for k in range(40)]
@@ -100,6 +100,7 @@ class TrialRun:
     ) -> None:  # fmt: skip
         self._began, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
         named, self._kept = by_name(recipes), list[tuple[str, str]]()
+        self._without_eval = [name for name, recipe in named.items() if recipe.eval is None]
         if ablate:
             if len(named) > 1:
                 raise BenchError(f"ablation leaves the steps of one recipe out, and these are {len(named)}")
@@ -245,6 +246,8 @@ class TrialRun:
             yield f"{counted(plan.asked, 'seed')} asked for, and {plan.seeds} fit into {plan.minutes:g} minutes"
         if done < plan.seeds:
             yield f"{done} of {plan.seeds} seeds ran: the machine was slower than at the rehearsal"
+        for name in self._without_eval:
+            yield f"{name} has no eval section: it is scored by its steps without what is random, as eval: derived"
         yield from (f"{step} stays: {reason}" for step, reason in self._kept)
         same = Counter(recipe.digest for recipe in recipes.values())
         for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):

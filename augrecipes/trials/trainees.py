@@ -64,7 +64,7 @@ def open_trainees(
         BenchError: recipes of several kinds; samples that only some of them have.
         DataError: of the data.
     """
-    named = {name: _with_few_tiles(recipe) for name, recipe in recipes.items()}
+    named = {name: _ready(recipe) for name, recipe in recipes.items()}
     if len(kinds := sorted({recipe.kind for recipe in named.values()})) > 1:
         raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(kinds)}")
     clean = {name: without_augmentation(recipe) for name, recipe in named.items()}
@@ -121,7 +121,10 @@ def without_augmentation(recipe: Recipe) -> Recipe:
     return replace(recipe, steps=steps_of(rows), batch=())
 
 
-def _with_few_tiles(recipe: Recipe) -> Recipe:
+def _ready(recipe: Recipe) -> Recipe:
+    """The recipe with an eval section, if need be the one of `eval: derived`, and with few tiles a bag."""
+    if recipe.eval is None:
+        recipe = replace(recipe, eval=steps_of(derive(recipe.steps, recipe.scales.plain())))
     if recipe.bag is None:
         return recipe
     most = min(recipe.bag.max_tiles or MOST_TILES, MOST_TILES)

@@ -358,3 +358,19 @@ def test_the_command_writes_the_json_that_others_read(sides, tmp_path, monkeypat
         assert set(table["recipes"][1][part]) >= {"mean", "low", "high"}
     assert table["verdicts"][0].keys() >= {"a", "b", "verdict", "difference", "low", "high", "p"}
     assert table["verdicts"][0]["verdict"] is None
+
+
+def test_recipes_without_an_eval_section_are_scored_as_if_it_were_derived(sides):
+    bare = ar.load({"version": 1, "recipe": "bare", "steps": [{"RandomCrop": {"height": 12, "width": 12}}]})
+    flips = ar.load(
+        {
+            "version": 1,
+            "recipe": "flips",
+            "steps": [{"RandomCrop": {"height": 12, "width": 12}}, "HorizontalFlip"],
+            "eval": "derived",
+        }
+    )
+    run = TrialRun([bare, flips], sides, epochs=1, seeds=1)
+    assert [run.valid[name].recipe.eval[0].name for name in ("bare", "flips")] == ["CenterCrop", "CenterCrop"]
+    assert any("bare has no eval section" in note for note in run.trial.notes)
+    assert not any("flips has" in note for note in run.trial.notes)
