@@ -99,7 +99,10 @@ for kind, what in json.loads(pathlib.Path("session.json").read_text()):
 programs.close()
 pathlib.Path("told.json").write_text(json.dumps(told))
 """
-QUICK = ["--seconds", "0.01", "--samples", "4", "--no-effects"]
+QUICK = {
+    "bench": ["--seconds", "0.01", "--samples", "4", "--no-effects"],
+    "trial": ["--seeds", "1", "--epochs", "0.2"],
+}
 
 
 def in_order(text: str) -> Iterator[tuple[str, object]]:
@@ -113,7 +116,7 @@ def in_order(text: str) -> Iterator[tuple[str, object]]:
             for typed in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 program, *words = shlex.split(typed.partition("\n")[0].partition("#")[0])
                 if program == "augrecipes":
-                    yield "command", [program, *words, *(QUICK if words[0] == "bench" else ())]
+                    yield "command", [program, *words, *QUICK.get(words[0], ())]
 
 
 def walk(programs: Programs, text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]:

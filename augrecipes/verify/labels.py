@@ -60,15 +60,9 @@ class Thing(NamedTuple):
 
 
 def label_safety(
-    recipe: Recipe | Source,
-    data: Data,
-    *,
-    masks: StrPath | None = None,
-    split: str | None = None,
-    seed: int = 0,
-    samples: int = 512,
-    progress: Progress | None = None,
-) -> LabelSafety:
+    recipe: Recipe | Source, data: Data, *, masks: StrPath | None = None, split: str | None = None, seed: int = 0,
+    samples: int = 512, progress: Progress | None = None,
+) -> LabelSafety:  # fmt: skip
     """Measure what a recipe's training steps do to the labels of some data.
 
     How much they leave of objects; whether colours tell the classes, and still do after the steps; whether classes are
@@ -170,12 +164,11 @@ class _Study:
                 thing.others.append(colours_of(unchanged[last.shown][inside[last.places]]))
             least = min(judged, key=left[-1].__getitem__)
             if left[-1, least] < worst[0]:
-                texts = "as read", f"{100 * left[-1, least]:.0f} % of the {regions[least].what} is left"
-                cells = [
-                    annotated(rgb, targets, recipe, self.box_classes)
-                    for rgb, targets in ((image, sample.rest), (drawn, out))
+                text = f"{100 * left[-1, least]:.0f} % of the {regions[least].what} is left"
+                groups = [
+                    CellGroup([annotated(rgb, targets, recipe, self.box_classes)], words)
+                    for rgb, targets, words in ((image, sample.rest, "as read"), (drawn, out, text))
                 ]
-                groups = [CellGroup([cell], text) for cell, text in zip(cells, texts, strict=True)]
                 worst = float(left[-1, least]), SheetRow(groups[1:], groups[0], short_path(sample.path))
         self.worst = sorted([*self.worst, worst], key=lambda row: row[0])[:_WORST]
         self.things += things

@@ -223,7 +223,7 @@ def test_looking_changes_no_sample(tmp_path: Path) -> None:
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "docs" / "tour.ipynb"
-SHOWN = 13  # cells that end in something to look at
+SHOWN = 14  # cells that end in something to look at
 
 
 def code_of(notebook: Path) -> list[str]:
@@ -249,7 +249,7 @@ def test_every_cell_runs_and_shows_what_it_says(
     pages = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
     assert len(pages) == SHOWN
     assert not [page for page in pages if "cannot be shown" in page or "without images" in page]
-    assert sum("<img" in page for page in pages) == SHOWN - 1  # a comparison has bars
+    assert sum("<img" in page for page in pages) == SHOWN - 2  # a comparison and a trial have bars
     assert all(len(repr(value)) < 400 for value in shown)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
