@@ -25,8 +25,7 @@ from augrecipes.compat.torch import empty_shared
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, SampleColumns
 from augrecipes.compiler.run.batch_threads import Read
-from augrecipes.data.epochs import AllocateKey, current
-from augrecipes.data.order import Indices
+from augrecipes.data import epochs, order
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 
@@ -52,7 +51,7 @@ def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 def allocate_in_batch(key: str) -> Allocate | None:
     """Memory of the batch that is being read for one value of a sample; None: the sample has to bring its own."""
-    now = current()
+    now = epochs.current()
     return None if now is None or now.allocate is None else now.allocate(key)
 
 
@@ -145,7 +144,7 @@ class BatchRows:
         self._tensors: dict[str, tuple[torch.Tensor, np.ndarray[Any, Any]]] = {}
         self._lock = threading.Lock()
 
-    def allocate_row(self, k: int) -> AllocateKey:
+    def allocate_row(self, k: int) -> epochs.AllocateKey:
         """What gives the memory for sample `k`, by key."""
         return lambda key: partial(self._rows, k, (), key)
 
@@ -218,7 +217,7 @@ def as_tensors(out: dict[str, Any], recipe: Recipe, views: Sequence[str] = ()) -
 
 
 def native_batch(
-    pipeline: Any, samples: Read | SampleColumns, epoch: int, virtual: Indices, allocate: AllocateTarget,
+    pipeline: Any, samples: Read | SampleColumns, epoch: int, virtual: order.Indices, allocate: AllocateTarget,
     ragged: frozenset[str],
 ) -> dict[str, Any] | None:  # fmt: skip
     """What a dataset's `make_batch` gives, see there; None where samples differ in size.

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from augrecipes.errors import RecipeError
 from augrecipes.images.losses import Depth, Frames
-from augrecipes.recipe.kinds import Kind, facts
-from augrecipes.recipe.model import Mode, Optimize, Recipe
+from augrecipes.recipe import kinds, model
 from augrecipes.sources.columns import Classes, Columns
 
 _log = logging.getLogger("augrecipes")
@@ -23,9 +22,9 @@ _log = logging.getLogger("augrecipes")
 class RunSettings(TypedDict, total=False):
     """What every dataset takes, see `RecipeDataset`."""
 
-    mode: Mode
+    mode: model.Mode
     seed: int
-    optimize: Optimize | None
+    optimize: model.Optimize | None
     on_error: Literal["raise", "skip"]
     weights: Any
     samples_per_epoch: int | None
@@ -43,16 +42,16 @@ class Settings(RunSettings, total=False):
     frames: Frames | None
 
 
-def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
+def as_recipe(recipe: Any, kind: kinds.Kind | None = None) -> model.Recipe:
     """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError where it is of another kind."""
     if isinstance(recipe, str | os.PathLike | Mapping):
         from augrecipes.recipe.parse import load
 
         recipe = load(recipe)
     if recipe is None:
-        example = f'{facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
+        example = f'{kinds.facts(kind).dataset}(root, "a-recipe")' if kind else 'Packed(store, "a-recipe")'
         raise TypeError(f"a recipe is needed: {example}, or recipe= a Recipe or a path")
-    if not isinstance(recipe, Recipe):
+    if not isinstance(recipe, model.Recipe):
         package, name = type(recipe).__module__.partition(".")[0], type(recipe).__name__
         what = {
             "albumentations": f"albumentations' {name}: ar.from_albumentations(it) makes a recipe of it",
@@ -62,7 +61,7 @@ def as_recipe(recipe: Any, kind: Kind | None = None) -> Recipe:
     if kind is not None and recipe.kind != kind:
         raise RecipeError(
             f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}, for ar.{recipe.facts.dataset}; "
-            f"ar.{facts(kind).dataset} takes recipes of kind {kind!r}"
+            f"ar.{kinds.facts(kind).dataset} takes recipes of kind {kind!r}"
         )
     return recipe
 

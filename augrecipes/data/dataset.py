@@ -11,30 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import Dataset
 
+from augrecipes import report, sharing
 from augrecipes.compiler.run.batch import AllocateTarget
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.data import source_runs
-from augrecipes.data.batching import Batch, samples_at_once
-from augrecipes.data.checks import TakesSettings, as_recipe, relabelled
-from augrecipes.data.epochs import EpochClock, check_epoch, current
-from augrecipes.data.order import Indices, check_weights
-from augrecipes.data.sample_keys import SampleKeys
+from augrecipes.data import batching, checks, epochs, order, sample_keys, source_runs
 from augrecipes.images.losses import Depth, Frames, chosen_policies
 from augrecipes.native.kernels import library
 from augrecipes.recipe.model import Bag, Kind, Mode, Optimize
-from augrecipes.report import Displayed, renderers
-from augrecipes.sharing import SpawnShared
-from augrecipes.sources.columns import Classes, Columns, digest_of
-from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
+from augrecipes.sources import columns, files, sample
 
 if TYPE_CHECKING:
     from augrecipes.preview.sheet import Sheet
 
-TableOrReader = Columns | RecipeSource  # what a dataset is made of: a table of files, or what reads one
+TableOrReader = columns.Columns | sample.RecipeSource  # what a dataset is made of: a table of files, or what reads one
 
 
-class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any]]):
+class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared, Dataset[dict[str, Any]]):
     """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
@@ -76,7 +68,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
     """
 
     kind: Kind
-    table: Columns
+    table: columns.Columns
     rule = Bag()
 
     def __init__(
@@ -90,10 +82,10 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         on_error: Literal["raise", "skip"] = "raise",
         weights: Any = None,
         samples_per_epoch: int | None = None,
-        classes: Classes | None = None,
+        classes: columns.Classes | None = None,
         exif: Literal["apply", "ignore"] = "apply",
         channels: int | None = None,
-        max_pixels: int = MAX_PIXELS,
+        max_pixels: int = files.MAX_PIXELS,
         depth: Depth | None = None,
         frames: Frames | None = None,
         save_applied_params: bool = False,
@@ -101,21 +93,21 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
     ) -> None:
         if on_error not in ("raise", "skip"):
             raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-        self.recipe = as_recipe(recipe, getattr(self, "kind", None))
+        self.recipe = checks.as_recipe(recipe, getattr(self, "kind", None))
         self.mode, self.seed, self.on_error, self._classes = mode, int(seed), on_error, classes
         self._compile = {"optimize": optimize, "save_applied_params": save_applied_params, **options}
         # Compiled first: a recipe that cannot run is reported before a folder is listed.
         self.pipeline = self._compiled(mode)
-        self.clock = EpochClock()
-        self._decode = decode_arguments(
+        self.clock = epochs.EpochClock()
+        self._decode = sample.decode_arguments(
             self.recipe.inputs, channels, exif=exif, max_pixels=max_pixels, depth=depth, frames=frames
         )
         listed = source() if callable(source) else source
-        if not isinstance(listed, RecipeSource):
-            listed = RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
-        self.source, self.table = listed, relabelled(listed.table, classes)
-        self._weights = self.table.weights if weights is None else check_weights(weights, len(self.table))
-        self.sample_keys = SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
+        if not isinstance(listed, sample.RecipeSource):
+            listed = sample.RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
+        self.source, self.table = listed, checks.relabelled(listed.table, classes)
+        self._weights = self.table.weights if weights is None else order.check_weights(weights, len(self.table))
+        self.sample_keys = sample_keys.SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
 
     @property
     def epoch(self) -> int:
@@ -124,7 +116,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, for this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
-        self.clock.set(check_epoch(epoch))
+        self.clock.set(epochs.check_epoch(epoch))
 
     def subset(self, indices: Any, *, mode: Mode | None = None) -> Self:
         """Some of the samples, as a dataset.
@@ -203,7 +195,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
             "mode": self.mode,
             "dataset_seed": self.seed,
             "files": self.table.digest(),
-            "subset": None if self.sample_keys.listed is None else digest_of(self.sample_keys.listed),
+            "subset": None if self.sample_keys.listed is None else columns.digest_of(self.sample_keys.listed),
             # What `none` and `exact` make is the same, and without kernels `fast` makes that, too.
             "optimize": "fast" if self.pipeline.optimize == "fast" and library() is not None else "exact",
             **self._identity(),
@@ -213,7 +205,7 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         """What stands for row `row` in samples, messages and records: a file, or a folder."""
         return self.table.path(row)
 
-    def row_paths(self, rows: Indices) -> list[str]:
+    def row_paths(self, rows: order.Indices) -> list[str]:
         """Those of several rows."""
         return [self.row_path(row) for row in rows.tolist()]
 
@@ -242,10 +234,10 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
         Raises DataError where none of them can be read, or where they are no pairs.
         """
-        sheet: Sheet = renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
+        sheet: Sheet = report.renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
         return sheet
 
-    def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> Sample:
+    def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> sample.Sample:
         """Sample `index` as it is read, before the recipe: its images by target, mask, boxes and points; no draws.
 
         Args:
@@ -266,7 +258,9 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
         """
         return source_runs.run_sample(self, row, epoch, virtual)
 
-    def make_batch(self, rows: Indices, epoch: int, virtual: Indices, allocate: AllocateTarget) -> Batch | None:
+    def make_batch(
+        self, rows: order.Indices, epoch: int, virtual: order.Indices, allocate: AllocateTarget
+    ) -> batching.Batch | None:
         """What `make_sample` gives for several rows at once, by key an array or tensor of n rows, or a list.
 
         None where they have to be read one after another. Called from several threads, each with a part of a batch.
@@ -301,13 +295,15 @@ class RecipeDataset(TakesSettings, Displayed, SpawnShared, Dataset[dict[str, Any
 
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
         """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
-        if current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
+        if epochs.current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
             keys = self.sample_keys.resolve(keys, self.clock)
-            if (at_once := samples_at_once(self, keys)) is not None:
+            if (at_once := batching.samples_at_once(self, keys)) is not None:
                 return at_once
         return [self[key] for key in keys]
 
-    def read_batch(self, epoch: int, indices: Sequence[int], allocate: AllocateTarget | None = None) -> Batch | None:
+    def read_batch(
+        self, epoch: int, indices: Sequence[int], allocate: AllocateTarget | None = None
+    ) -> batching.Batch | None:
         """The samples `ds[epoch, i]` as one batch, or None where they have to be read one after another.
 
         Indices are not negative; `len(ds)` and more stand for repeats. `allocate` gives the memory, see `make_batch`;

@@ -10,16 +10,12 @@ from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
-from augrecipes.data.checks import count
+from augrecipes.data import checks, epochs, passes, processes, threads
 from augrecipes.data.collate import collate_for
-from augrecipes.data.epochs import Skipped, check_epoch
 from augrecipes.data.order import BatchSchedule, Share, orders, share_of, weights_of
-from augrecipes.data.passes import EpochIterator, ReaderBackend
-from augrecipes.data.processes import settle_in
 from augrecipes.data.reader_plan import Backend, ReaderPlan, pins_memory, plan_readers, start_method
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
-from augrecipes.data.threads import Budget
 from augrecipes.errors import counted
 from augrecipes.report import Displayed
 from augrecipes.sources.opened import check_items
@@ -144,11 +140,11 @@ class Loader(Displayed, DataLoader[Any]):
         share = Share() if rank is None and world_size is None else share_of(rank, world_size)
         schedule = BatchSchedule(
             n=len(dataset),
-            batch_size=count("batch_size", batch_size, 1),
+            batch_size=checks.count("batch_size", batch_size, 1),
             seed=int(seed),
             shuffle=bool(shuffle),
             weights=weights_of(weights, dataset),
-            samples=None if samples_per_epoch is None else count("samples_per_epoch", samples_per_epoch, 1),
+            samples=None if samples_per_epoch is None else checks.count("samples_per_epoch", samples_per_epoch, 1),
             drop_last=bool(drop_last),
             rank=share.rank,
             world_size=share.world_size,
@@ -164,15 +160,15 @@ class Loader(Displayed, DataLoader[Any]):
             dataset, merge, backend=backend, num_workers=num_workers, method=method,
             process_option=next((name for name, value in for_processes.items() if value is not None), None),
         )  # fmt: skip
-        ahead, workers = count("prefetch_factor", prefetch_factor or _AHEAD, 1), max(1, choice.workers)
-        limit = _MOST_BYTES if prefetch_bytes is None else count("prefetch_bytes", prefetch_bytes, 1)
+        ahead, workers = checks.count("prefetch_factor", prefetch_factor or _AHEAD, 1), max(1, choice.workers)
+        limit = _MOST_BYTES if prefetch_bytes is None else checks.count("prefetch_bytes", prefetch_bytes, 1)
         options: dict[str, Any] = {"pin_memory": pins_memory(pin_memory), "num_workers": 0}
         if choice.backend == "processes":
             if prefetch_bytes is not None:
                 _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
             options |= {
                 "num_workers": choice.workers,
-                "worker_init_fn": partial(settle_in, tune_allocator, worker_init_fn),
+                "worker_init_fn": partial(processes.settle_in, tune_allocator, worker_init_fn),
                 "in_order": in_order,
                 # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
                 "persistent_workers": method != "fork" if persistent_workers is None else persistent_workers,
@@ -184,8 +180,8 @@ class Loader(Displayed, DataLoader[Any]):
         self._position = LoaderPosition(schedule, dataset, finds_rank=finds_rank)
         self._sampler: Any = LoaderSampler(self._position, dataset)
         # Nothing is known of a batch that others may overtake, and they do not wait for it.
-        budget = Budget(limit, ahead * workers, first=1 if in_order else workers)
-        self._readers = ReaderBackend(choice, dataset, merge, budget, tune_allocator, in_order, timeout, options)
+        budget = threads.Budget(limit, ahead * workers, first=1 if in_order else workers)
+        self._readers = passes.ReaderBackend(choice, dataset, merge, budget, tune_allocator, in_order, timeout, options)
         super().__init__(
             dataset,
             batch_size=schedule.batch_size,
@@ -227,7 +223,7 @@ class Loader(Displayed, DataLoader[Any]):
         return next((order.indices.tolist() for order in orders(schedule, start.epoch, start.read)), [])
 
     @property
-    def skipped(self) -> list[Skipped]:
+    def skipped(self) -> list[epochs.Skipped]:
         """Records of samples of the pass under way, or of the last one, that could not be read and were replaced.
 
         And of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a pass begins.
@@ -254,7 +250,7 @@ class Loader(Displayed, DataLoader[Any]):
         >>> loader([5, 6, 7, 8], batch_size=2).at(1)
         tensor([7, 8])
         """
-        schedule, at = self._schedule, self.epoch if epoch is None else check_epoch(epoch)
+        schedule, at = self._schedule, self.epoch if epoch is None else epochs.check_epoch(epoch)
         order = next(islice(orders(schedule, at), batch, None), None) if batch >= 0 else None
         if order is None:
             raise IndexError(f"batch {batch} is none of the {schedule.batches} of epoch {at}")
@@ -272,7 +268,7 @@ class Loader(Displayed, DataLoader[Any]):
         return self._schedule.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        return EpochIterator(self._position, self._readers)
+        return passes.EpochIterator(self._position, self._readers)
 
     def close(self) -> None:
         """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.

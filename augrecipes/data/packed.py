@@ -20,9 +20,7 @@ from augrecipes.data.checks import RunSettings, as_recipe
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.order import Indices
 from augrecipes.errors import StoreError
-from augrecipes.recipe.grammar import Pick
-from augrecipes.recipe.kinds import part
-from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe import grammar, kinds, model
 from augrecipes.sources.packed_columns import Unreadable
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.stored import StoredSource, check_section, check_store, check_targets
@@ -92,11 +90,11 @@ class Packed(RecipeDataset, takes=RunSettings):
     def __init__(
         self,
         store: PathLike,
-        recipe: Recipe | PathLike,
+        recipe: model.Recipe | PathLike,
         *,
         max_tiles: int | None = None,
         min_tiles: int | None = None,
-        pick: Pick | None = None,
+        pick: grammar.Pick | None = None,
         threads: int | None = None,
         verify: Verify | None = "first",
         cache_size: str | int | None = None,
@@ -112,7 +110,7 @@ class Packed(RecipeDataset, takes=RunSettings):
             if not parsed.facts.tiles and any(value is not None for value in of_bags):
                 raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
             if parsed.facts.tiles:
-                self.rule = part(parsed.kind, "dataset").picking_rule(parsed, max_tiles, min_tiles, pick)
+                self.rule = kinds.part(parsed.kind, "dataset").picking_rule(parsed, max_tiles, min_tiles, pick)
             return self._look()
 
         super().__init__(source, parsed, options={"threads": threads}, **how)
@@ -146,7 +144,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         gone = self.__dict__.get("_gone") if name in _OFF_THE_STORE else None
         raise gone or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _compiled(self, mode: Mode) -> Pipeline:
+    def _compiled(self, mode: model.Mode) -> Pipeline:
         baked = check_section(self.store, self.recipe, mode, self.seed)
         check(self.recipe)
         rest = suffix_recipe(self.recipe, mode, baked, self.store.about["channels"])

@@ -16,20 +16,15 @@ import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
+from augrecipes import machine, seeds
 from augrecipes.compat.torch import end_workers, persistent_iterator
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
-from augrecipes.data import batching
+from augrecipes.data import batching, epochs, reader_plan, state, threads
 from augrecipes.data.collate import AnyCollate
-from augrecipes.data.epochs import unwrapped
 from augrecipes.data.fetch import FetchDataset
 from augrecipes.data.order import BatchSchedule, Indices, Order, orders
 from augrecipes.data.processes import Orders, Processes, unchanged
-from augrecipes.data.reader_plan import ReaderPlan
-from augrecipes.data.state import EpochProgress, LoaderPosition
-from augrecipes.data.threads import Budget, Threads
 from augrecipes.errors import LoaderError
-from augrecipes.machine import allocator_is_tuned, tune_allocator
-from augrecipes.seeds import mix
 from augrecipes.store.cache import SIZE, ReadAhead
 
 _log = logging.getLogger("augrecipes")
@@ -50,10 +45,10 @@ class ReaderBackend:
         options: of the DataLoader that keeps processes.
     """
 
-    plan: ReaderPlan
+    plan: reader_plan.ReaderPlan
     dataset: Any
     collate: AnyCollate
-    budget: Budget
+    budget: threads.Budget
     tune: bool
     in_order: bool
     timeout: float
@@ -74,7 +69,7 @@ class ReaderBackend:
         self._orders = Orders()
         self._workers: DataLoader[Any] | None = None
 
-    def read(self, schedule: BatchSchedule, start: EpochProgress) -> Any:
+    def read(self, schedule: BatchSchedule, start: state.EpochProgress) -> Any:
         """The batches of an epoch from `start` on, each a `Delivery`; what reads ahead has a `close`."""
         self.reader.set_epoch(start.epoch)
         wanted = with_files_ahead(self.dataset, orders(schedule, start.epoch, start.read))
@@ -84,22 +79,22 @@ class ReaderBackend:
                 workers = DataLoader(self.reader, **{**self.options, **own})
             self._workers, self._orders.next_pass = workers if workers.persistent_workers else None, wanted
             # Seeds what users' own code draws in workers: different in every epoch, equal in every run.
-            self._generator.manual_seed(mix(schedule.seed, start.epoch, schedule.rank) >> 1)
+            self._generator.manual_seed(seeds.mix(schedule.seed, start.epoch, schedule.rank) >> 1)
             try:
                 return Processes(workers)
             except LoaderError:
                 self.close()
                 raise
         if self.tune:
-            tune_allocator()
+            machine.tune_allocator()
         if self.plan.backend == "threads":
-            return Threads(self.reader, wanted, self.budget, in_order=self.in_order, timeout=self.timeout)
+            return threads.Threads(self.reader, wanted, self.budget, in_order=self.in_order, timeout=self.timeout)
         read = single_threaded()(self.reader.__getitems__)
         return (read(order) for order in wanted)
 
     def release(self) -> None:
         """A pass is over: keep the memory of a few batches for the next one, and no more."""
-        self.pool.clear(but=batching.BATCH_BYTES if self.tune and allocator_is_tuned() else 0)
+        self.pool.clear(but=batching.BATCH_BYTES if self.tune and machine.allocator_is_tuned() else 0)
 
     def close(self) -> None:
         """End processes that stayed; the next pass starts new ones."""
@@ -118,7 +113,7 @@ class EpochIterator(Iterator[Any]):
         readers: of the loader.
     """
 
-    def __init__(self, position: LoaderPosition, readers: ReaderBackend) -> None:
+    def __init__(self, position: state.LoaderPosition, readers: ReaderBackend) -> None:
         self._position, self._readers, self._begun, self._lock = position, readers, False, threading.Lock()
         self._open()
 
@@ -172,7 +167,7 @@ class EpochIterator(Iterator[Any]):
             self._readers.close()
             raise
         before = self._progress
-        self._progress = EpochProgress(before.epoch, before.read + self._schedule.step)
+        self._progress = state.EpochProgress(before.epoch, before.read + self._schedule.step)
         self._position.handed_out(before, self._progress, delivery.skipped)
         return delivery.batch
 
@@ -238,7 +233,7 @@ def _read_ahead(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
 
 def _remote_leaves(dataset: Any) -> list[Any]:
     """The datasets over stores, which may fetch, that a dataset is made of, as torch combines them."""
-    return [leaf for leaf in unwrapped(dataset) if getattr(leaf, "fetches", False)]
+    return [leaf for leaf in epochs.unwrapped(dataset) if getattr(leaf, "fetches", False)]
 
 
 def _located(dataset: Any, indices: Indices) -> Iterator[tuple[Any, Indices]]:

@@ -14,8 +14,7 @@ import cv2
 from torch.utils.data import DataLoader
 
 from augrecipes.compat import torch as hooks
-from augrecipes.data.fetch import Delivery, stop_as_error
-from augrecipes.data.order import Order
+from augrecipes.data import fetch, order
 from augrecipes.errors import LoaderError
 from augrecipes.machine import end_with_parent, tune_allocator
 
@@ -91,9 +90,9 @@ def deliver_interrupts() -> None:
 class Orders:
     """The batch sampler of the DataLoader that reads: gives `next_pass`, the orders of the next pass."""
 
-    next_pass: Iterator[Order] = iter(())
+    next_pass: Iterator[order.Order] = iter(())
 
-    def __iter__(self) -> Iterator[Order]:
+    def __iter__(self) -> Iterator[order.Order]:
         return self.next_pass
 
 
@@ -102,7 +101,7 @@ def unchanged(delivery: Any) -> Any:
     return delivery
 
 
-class Processes(Iterator[Delivery]):
+class Processes(Iterator[fetch.Delivery]):
     """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler gives orders.
 
     Who died since the last batch is missed when the next one is asked for, not wherever the program is by then.
@@ -126,12 +125,12 @@ class Processes(Iterator[Delivery]):
                     self.close()
                 raise
 
-    def __next__(self) -> Delivery:
+    def __next__(self) -> fetch.Delivery:
         if hooks.is_shut_down(self._inner):
             raise LoaderError("the loader was closed, or its process forked: workers are gone; begin another pass")
         with self._explain_deaths():
             self._check_alive()
-            delivery: Delivery = next(self._inner)
+            delivery: fetch.Delivery = next(self._inner)
         return delivery
 
     def _check_alive(self) -> None:
@@ -144,7 +143,7 @@ class Processes(Iterator[Delivery]):
             yield
         except StopIteration as error:
             if hooks.is_worker_error(str(error)):
-                raise stop_as_error(error, "worker_init_fn, or set_epoch of the dataset,") from None
+                raise fetch.stop_as_error(error, "worker_init_fn, or set_epoch of the dataset,") from None
             raise
         except Exception as error:  # of many types: whatever was being received when it died
             known = dead_worker(error, hooks.workers_of(self._inner))

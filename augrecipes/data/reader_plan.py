@@ -12,14 +12,12 @@ import torch
 from torch.utils.data import TensorDataset
 
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.data.checks import count
+from augrecipes.data import checks, epochs
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.epochs import unwrapped
 from augrecipes.machine import cores
 from augrecipes.ops.registry import is_registered
-from augrecipes.sources.items import SourceTable
-from augrecipes.sources.opened import NamedColumns
+from augrecipes.sources import items, opened
 
 Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
@@ -83,7 +81,7 @@ def plan_readers(
     """
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, or None, got {backend!r}")
-    asked = None if num_workers in (None, "auto") else count("num_workers", num_workers, 0)
+    asked = None if num_workers in (None, "auto") else checks.count("num_workers", num_workers, 0)
     if asked and backend == "batches":
         raise ValueError(f'backend="batches" reads in this thread: it has no workers, got num_workers={asked}')
     if asked == 0 and backend in ("threads", "processes"):
@@ -135,12 +133,12 @@ def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
     >>> own_python([1, 2], Collate()), own_python([1, 2], list)
     (None, 'the collate function')
     """
-    for leaf in unwrapped(dataset):
+    for leaf in epochs.unwrapped(dataset):
         if not (_is_from(type(leaf), "augrecipes", "builtins") or type(leaf) is TensorDataset):
             return f"the dataset {type(leaf).__name__}"
         if isinstance(leaf, RecipeDataset):
-            source = leaf.table.source.open() if isinstance(leaf.table, SourceTable) else []
-            for column in source.arrays.values() if isinstance(source, NamedColumns) else [source]:
+            source = leaf.table.source.open() if isinstance(leaf.table, items.SourceTable) else []
+            for column in source.arrays.values() if isinstance(source, opened.NamedColumns) else [source]:
                 # Arrays, tensors, HDF5 and lists, of which items are read without Python of anybody's; and ours.
                 if not _is_from(type(column), "augrecipes", "builtins", "h5py", "numpy", "torch"):
                     return f"the source {type(column).__name__}"

@@ -24,8 +24,7 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DistributedSampler
 
-from augrecipes.data.checks import as_index, position_of
-from augrecipes.data.epochs import clocks, set_foreign_epoch
+from augrecipes.data import checks, epochs
 from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened, number_repeats, orders
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix
@@ -99,7 +98,7 @@ class SampledSchedule(BatchSchedule):
             return list(self.sampler)
 
     def _virtual(self, drawn: Iterable[Any]) -> Indices:
-        positions = np.array([position_of(as_index(index), self.n) for index in drawn], np.int64)
+        positions = np.array([checks.position_of(checks.as_index(index), self.n) for index in drawn], np.int64)
         return number_repeats(positions, self.n)
 
 
@@ -210,7 +209,7 @@ class LoaderSampler(DistributedSampler[Any]):
         torch asks for several iterators a pass, and starts workers in between: datasets in them that are not ours hear
         the epoch now, or never.
         """
-        set_foreign_epoch(self._dataset, self.epoch)
+        epochs.set_foreign_epoch(self._dataset, self.epoch)
         return self._batches_of_pass(drop_last)
 
     def _batches_of_pass(self, drop_last: bool) -> Iterator[list[int]]:
@@ -227,9 +226,9 @@ class LoaderSampler(DistributedSampler[Any]):
 
     def _say_epoch(self) -> None:
         epoch = self.epoch
-        for clock in clocks(self._dataset):
+        for clock in epochs.clocks(self._dataset):
             clock.follow(epoch)
-        set_foreign_epoch(self._dataset, epoch)
+        epochs.set_foreign_epoch(self._dataset, epoch)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         epoch = self.epoch

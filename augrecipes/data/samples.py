@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from augrecipes.data.checks import Settings, as_recipe
-from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data import checks, dataset
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.arguments import tell_of_absent
-from augrecipes.sources.items import Keys, SourceTable, table_of_source
-from augrecipes.sources.paths import PathLike
-from augrecipes.sources.sample_inputs import Axes
+from augrecipes.sources import arguments, items, paths, sample_inputs
 
 
-class Samples(RecipeDataset):
+class Samples(dataset.RecipeDataset):
     """Samples of a source of your own, run through a recipe: a dataset of Hugging Face or torchvision, arrays, HDF5.
 
     A sample is a pure function of (what the source gives, recipe, seed, epoch, index): the dict that ImageFolder makes,
@@ -65,25 +61,25 @@ class Samples(RecipeDataset):
     (5, torch.Size([3, 128, 128]), 7, 'list[1]')
     """
 
-    table: SourceTable
+    table: items.SourceTable
 
     def __init__(
         self,
         source: Any,
-        recipe: Recipe | PathLike,
+        recipe: Recipe | paths.PathLike,
         *,
-        keys: Keys | None = None,
+        keys: items.Keys | None = None,
         labels: Any = None,
-        axes: Axes = "auto",
+        axes: sample_inputs.Axes = "auto",
         name: str | None = None,
-        **how: Unpack[Settings],
+        **how: Unpack[checks.Settings],
     ) -> None:
-        parsed = as_recipe(recipe)
+        parsed = checks.as_recipe(recipe)
         self.kind = parsed.kind
 
-        def table() -> SourceTable:
-            rows = table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
-            tell_of_absent(parsed, rows.targets_there(parsed.inputs))
+        def table() -> items.SourceTable:
+            rows = items.table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
+            arguments.tell_of_absent(parsed, rows.targets_there(parsed.inputs))
             return rows
 
         super().__init__(table, parsed, **how)

@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.data.batching import as_tensors, ragged_keys
-from augrecipes.data.epochs import check_epoch
-from augrecipes.data.sample_keys import CallKeys
+from augrecipes.data import batching, epochs, sample_keys
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 from augrecipes.seeds import site_key
-from augrecipes.sources.files import split_scene
-from augrecipes.sources.items import IMAGE_KEYS, Keys, RowKeys
+from augrecipes.sources import files, items, sample_inputs
 from augrecipes.sources.sample import decode_arguments
-from augrecipes.sources.sample_inputs import ANNOTATIONS, AXES, Axes, is_image, plain_array
 
 _INDEX_NAMES = ("index", "__key__")
 _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
@@ -60,22 +56,22 @@ class SampleTransform:
         *,
         seed: int = 0,
         optimize: Optimize | None = None,
-        keys: Keys | None = None,
+        keys: items.Keys | None = None,
         index: str | None = None,
-        axes: Axes = "auto",
+        axes: sample_inputs.Axes = "auto",
         channels: int | None = None,
     ) -> None:
         if recipe.facts.tiles:
             raise RecipeError(
                 f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: a bag is no one image"
             )
-        if axes not in AXES:
-            raise ValueError(f"axes must be {', '.join(map(repr, AXES))}, got {axes!r}")
+        if axes not in sample_inputs.AXES:
+            raise ValueError(f"axes must be {', '.join(map(repr, sample_inputs.AXES))}, got {axes!r}")
         warn_unmixed(recipe, mode)
         self.pipeline = recipe.compile(mode, optimize, seed)
         self._keys, self._index, self._axes = keys, index, axes
         self._decode = decode_arguments(recipe.inputs, channels)
-        self._calls = CallKeys()
+        self._calls = sample_keys.CallKeys()
 
     def __repr__(self) -> str:
         recipe = self.pipeline.recipe
@@ -83,7 +79,7 @@ class SampleTransform:
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, here and in copies that workers have: a sample with an index is that of (epoch, index)."""
-        self._calls.clock.set(check_epoch(epoch))
+        self._calls.clock.set(epochs.check_epoch(epoch))
 
     def __call__(self, sample: Any, *rest: Any, index: int | str | None = None) -> Any:
         """The sample, transformed, in the form that it came in.
@@ -128,8 +124,8 @@ class SampleTransform:
             places = {place: name for name, place in self._keys.items()}
             return [str(places.get(k, other)) for k, other in enumerate(others)]
         if self._keys is not None or self.pipeline.targets != ("image",):
-            return [*RowKeys(self._keys, self.pipeline.targets).named(tuple(others))]
-        masked = len(sample) == 2 and is_image(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
+            return [*items.RowKeys(self._keys, self.pipeline.targets).named(tuple(others))]
+        masked = len(sample) == 2 and sample_inputs.is_image(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
         return ["image", "mask"] if masked else ["image", *others[1:]]
 
     def _called(self, sample: Mapping[str, Any]) -> dict[str, str]:
@@ -140,7 +136,7 @@ class SampleTransform:
             return {str(theirs): name for name, theirs in self._keys.items()}
         if "image" in sample or self.pipeline.targets != ("image",):
             return {}
-        return dict.fromkeys([name for name in IMAGE_KEYS if name in sample][:1], "image")
+        return dict.fromkeys([name for name in items.IMAGE_KEYS if name in sample][:1], "image")
 
     def _index_in(self, sample: Mapping[str, Any]) -> int | str | None:
         """What a dict says of its index."""
@@ -150,22 +146,22 @@ class SampleTransform:
         value = next((sample[name] for name in names if name in sample), None)
         if value is None or isinstance(value, str):
             return value
-        number = plain_array(value)
+        number = sample_inputs.plain_array(value)
         return int(number) if number.ndim == 0 and number.dtype.kind in "iu" else None
 
     def _run(self, parts: dict[str, Any], key: tuple[int, int]) -> dict[str, Any]:
         """The parts in their order, those that the recipe takes transformed."""
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
-        if stray := sorted((ANNOTATIONS & parts.keys()) - inputs.taken):
+        if stray := sorted((sample_inputs.ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
         how = {"undecoded": pipeline.reads, **self._decode}
-        targets, extra = split_scene(parts, inputs, pipeline.targets, self._axes, **how)
+        targets, extra = files.split_scene(parts, inputs, pipeline.targets, self._axes, **how)
         epoch, index = key
         out = pipeline.at(index, epoch)(**targets)
         views = pipeline.outputs if pipeline.recipe.facts.views else ()
-        ragged = ragged_keys(pipeline.recipe)
+        ragged = batching.ragged_keys(pipeline.recipe)
         arrays = {name: np.asarray(v) if name in ragged else v for name, v in out.items()}
-        results = as_tensors(arrays, pipeline.recipe, views)
+        results = batching.as_tensors(arrays, pipeline.recipe, views)
         results |= {name: value for name, value in extra.items() if name not in results}
         if views and "image" not in results:
             results["image"] = {name: value for name, value in results.items() if name not in parts}
@@ -207,7 +203,7 @@ class BatchTransform:
         if recipe.facts.views and mode == "train":
             message = "its views are no column of a batch; use ar.Views or recipe.transform()"
             raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: {message}")
-        self._epoch, self._index = check_epoch(epoch), index
+        self._epoch, self._index = epochs.check_epoch(epoch), index
         self._transform = SampleTransform(recipe, mode, **options)
 
     def __repr__(self) -> str:
@@ -251,7 +247,7 @@ class BatchTransform:
             value = value.decode(errors="backslashreplace")
         if isinstance(value, str):
             return site_key(value) % _LARGEST_NAME
-        index = plain_array(value)
+        index = sample_inputs.plain_array(value)
         if index.ndim or index.dtype.kind not in "iu":
             raise DataError(f"{column} is {value!r}, and an index is an integer or text")
         if not 0 <= int(index) <= _LARGEST:

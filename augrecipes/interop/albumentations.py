@@ -16,9 +16,7 @@ from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.ops.step import Step
-from augrecipes.recipe import history
-from augrecipes.recipe.grammar import GROUPS as GROUP_KEYS
-from augrecipes.recipe.write import flow
+from augrecipes.recipe import grammar, history, write
 
 _CLASS = "__class_fullname__"
 ALWAYS = "always_apply"
@@ -96,10 +94,10 @@ def _line(call: Call) -> Line:
     line = Line(history.CLASSES.get(call.name, call.name), place=call.place)
     gone, takes = call.name in history.CLASSES, takes_of(line.name)
     if gone:
-        line.comments.append(f"was {call.name}: {flow(call.args)}" if call.args else f"was {call.name}")
+        line.comments.append(f"was {call.name}: {write.flow(call.args)}" if call.args else f"was {call.name}")
     was: list[str] = []
     for key, value in call.args.items():
-        said = f"{key}: {flow(value)}"
+        said = f"{key}: {write.flow(value)}"
         if key == ALWAYS:
             was += [said] if value is True else []
         elif (call.name, key) in history.REMOVED:
@@ -134,12 +132,12 @@ def _taken(line: Line) -> Item:
         fewer = {name: value for name, value in line.args.items() if name != key}
         if before is not None and _corrected(line.name, fewer).get(key) == before:
             line.args = fewer
-            line.comments.append(f"was {key}: {flow(before)}, which the class finds by itself")
+            line.comments.append(f"was {key}: {write.flow(before)}, which the class finds by itself")
             continue
         if before is None or after is None or after == before:
             return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
         line.args[key] = after
-        line.comments.append(f"was {key}: {flow(before)}, which the class takes as {flow(after)}")
+        line.comments.append(f"was {key}: {write.flow(before)}, which the class takes as {write.flow(after)}")
     if line.unsupported:  # what a class writes down for its parents, and takes no more, is not
         handed_on = _corrected(line.name, line.args)
         line.unsupported = {
@@ -225,7 +223,7 @@ def _group(call: Call) -> Item:
     inside = lines(children) if call.name == groups.SEQUENTIAL else [_item(child) for child in children]
     line = Line(call.name, place=call.place, steps=inside)
     for key, value in call.args.items():
-        if key in ("p", *GROUP_KEYS[call.name]["properties"]):
+        if key in ("p", *grammar.GROUPS[call.name]["properties"]):
             line.args |= {} if value is None else {key: value}
         elif value is not None and key != ALWAYS and not (key == "replace" and value is False):
             line.unsupported[key] = value, "no argument of a group: take it out"

@@ -16,9 +16,8 @@ from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import default_p
-from augrecipes.recipe.history import old_defaults
+from augrecipes.recipe import history, nodes
 from augrecipes.recipe.model import Boxes, Keypoints
-from augrecipes.recipe.nodes import Place
 from augrecipes.recipe.write import flow
 
 _ONE_IMAGE = (
@@ -98,7 +97,7 @@ def _named(call: Call) -> Call:
     return call if call.children is None else replace(call, children=tuple(map(_named, call.children)))
 
 
-def _holds(key: str, draft: RecipeDraft, place: Place) -> bool:
+def _holds(key: str, draft: RecipeDraft, place: nodes.Place) -> bool:
     """Whether a key is as recipes have it; what is wrong with it is refused."""
     faults = RecipeDraft("t", "", place, {key: draft.keys[key]}).faults()
     for fault in faults:
@@ -131,7 +130,7 @@ def _note_defaults(call: Call, draft: RecipeDraft) -> None:
     calls = [next(named(each), each) for each in call.walk()]
     if not any(map(is_old, call.walk())):
         return
-    more = {each.name: old_defaults(each.name, each.args, each.args) for each in calls if not is_old(each)}
+    more = {each.name: history.old_defaults(each.name, each.args, each.args) for each in calls if not is_old(each)}
     if others := sorted(f"{name}: {flow(values)}" for name, values in more.items() if values):
         draft.note(
             "A part of this was written for a release before 2.0, where steps that do not say which did otherwise than "
@@ -154,7 +153,7 @@ def _made(call: Call, sample: outputs.SampleState) -> list[Item]:
 
 
 def _params(
-    params: Mapping[str, Any], model: type[Boxes] | type[Keypoints], name: str, draft: RecipeDraft, place: Place
+    params: Mapping[str, Any], model: type[Boxes] | type[Keypoints], name: str, draft: RecipeDraft, place: nodes.Place
 ) -> dict[str, Any]:
     """BboxParams or KeypointParams as `inputs:` has them."""
     known = {field.name for field in fields(model)}

@@ -20,13 +20,9 @@ from augrecipes.interop.source import transforms
 from augrecipes.interop.source.pipelines import Match, chosen, listed, several
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
-from augrecipes.ops import registry
+from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
-from augrecipes.ops.outputs import OUTPUTS
-from augrecipes.ops.refused import REFUSED
-from augrecipes.recipe.history import CLASSES
-from augrecipes.recipe.limits import MAX_DEPTH
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar
+from augrecipes.recipe import history, limits, nodes
 
 ALBUMENTATIONS, TORCHVISION, MM = "albumentations", "torchvision", "mm"
 _PACKAGES = {
@@ -94,7 +90,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
     found = [
         each for each in found if family(each.calls) != transforms.RFDETR or transforms.AUG_CONFIG in each.path.lower()
     ] or found
-    place = Place(document.file, 1, 1)
+    place = nodes.Place(document.file, 1, 1)
     if mixing and not found:
         found = [Match("", mixing[0].place, (Call(COMPOSE, place=mixing[0].place),))]
     if not found:
@@ -177,7 +173,7 @@ def family(calls: Sequence[Call]) -> str | None:
         return MM
     if bare & torchvision.DISTINCTIVE:
         return TORCHVISION
-    known = {*CLASSES, *REFUSED, *GROUPS, *OUTPUTS, COMPOSE}
+    known = {*history.CLASSES, *refused.REFUSED, *GROUPS, *outputs.OUTPUTS, COMPOSE}
     if any(name in known or registry.arguments(name) is not None for name in bare):
         return ALBUMENTATIONS
     return TORCHVISION if bare & torchvision.PARAMETERS.keys() else None
@@ -199,7 +195,7 @@ def pipelines(top: Any) -> list[Match]:
 
 def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Iterator[tuple[Any, list[Any], Match]]:
     """Every pipeline with its transforms, as values and as a match."""
-    if not isinstance(value, Mapping | list | tuple) or len(path) > MAX_DEPTH or id(value) in seen:
+    if not isinstance(value, Mapping | list | tuple) or len(path) > limits.MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))  # a name that is used again
     if (not path or path[-1] == transforms.AUG_CONFIG) and transforms.is_aug_config(path, value):
@@ -239,11 +235,11 @@ def _items(value: Any) -> list[Any]:
     return items if transforms.are_calls(tuple(items)) else []
 
 
-def values_of(node: Node, top: Node) -> Any:
+def values_of(node: nodes.Node, top: nodes.Node) -> Any:
     """The config `top`, or a part, as values: for `${...}` what it names in the file, lists of calls as mappings."""
-    if isinstance(node, MappingNode):
+    if isinstance(node, nodes.MappingNode):
         return Mapped(((key, values_of(each, top)) for key, each in node.entries.items()), node.place, node.at)
-    if isinstance(node, ListNode):
+    if isinstance(node, nodes.ListNode):
         return _as_mapping(Listed([values_of(each, top) for each in node.items], node.place))
     for _ in range(_MOST):
         text = node.value
@@ -251,8 +247,8 @@ def values_of(node: Node, top: Node) -> Any:
         other = top if match else None
         for key in re.findall(r"[\w-]+", match[1]) if match else ():
             listed = {str(index): each for index, each in enumerate(getattr(other, "items", ()))}
-            other = (other.entries if isinstance(other, MappingNode) else listed).get(key)
-        if not isinstance(other, Scalar):
+            other = (other.entries if isinstance(other, nodes.MappingNode) else listed).get(key)
+        if not isinstance(other, nodes.Scalar):
             break
         node = other
     unresolved = isinstance(node.value, str) and "${" in node.value and not node.value.startswith(_RESOLVERS)

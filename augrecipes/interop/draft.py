@@ -14,13 +14,9 @@ from augrecipes.interop.budget import spend
 from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops import registry
 from augrecipes.ops.records import op_record
-from augrecipes.recipe.document import build
-from augrecipes.recipe.grammar import POLICIES
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe import document, grammar, model, parse, variants
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_value
-from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.problems import reported
-from augrecipes.recipe.variants import Resolved
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
 # Names of other libraries, of Python and of people: what their arguments are, and what they stand for.
@@ -176,15 +172,15 @@ class RecipeDraft:
         steps = [f"{line.name}: {'; '.join(line.comments)}" for line in self.lines() if line.comments]
         return [*steps, *(f"{key}: {what}" for key, what in self.remarks.items())]
 
-    def recipe(self) -> Recipe:
+    def recipe(self) -> model.Recipe:
         """What can be held, as a recipe that was checked.
 
         Raises:
             RecipeError: arguments that today's classes do not take; the places are those of the source.
         """
-        return parse_text(self.to_yaml(), file=f"{self.name}.yaml")
+        return parse.parse_text(self.to_yaml(), file=f"{self.name}.yaml")
 
-    def whole_recipe(self) -> Recipe:
+    def whole_recipe(self) -> model.Recipe:
         """The recipe; RecipeError with all that no recipe can hold, where there is such."""
         if left := self.left_out():
             raise RecipeError(problems=left)
@@ -208,7 +204,7 @@ class RecipeDraft:
             head += [f"left out: {result.name}: {result.message}" for result in self.refused]
         return to_yaml(recipe, {(): Remark(tuple(head)), **remarks})
 
-    def _built(self) -> Recipe:
+    def _built(self) -> model.Recipe:
         """The recipe; RecipeError with what is wrong with it, at places of the source."""
         top = _mapping({"version": 1, "recipe": self.name, **self.keys}, self.place)
         sections = {"steps": self.steps} | ({} if self.eval is None else {"eval": self.eval})
@@ -216,7 +212,7 @@ class RecipeDraft:
         for key, lines in sections.items():
             top.entries[key], top.at[key] = _list(lines, self.place), self.place
         with reported() as problems:
-            return build(Resolved(top, {}, self.place.file), problems)
+            return document.build(variants.Resolved(top, {}, self.place.file), problems)
 
     def faults(self) -> tuple[Diagnostic, ...]:
         """What is wrong with it."""
@@ -308,7 +304,7 @@ def name_of(file: str) -> str:
 def takes_of(name: str) -> dict[str, Any]:
     """Schemas of the arguments that a class takes, without `draws`, by name; empty for what is no known class."""
     ours = "draws" if op_record(name).draw_period > 1 else ""
-    if known := registry.arguments(name) or POLICIES.get(name):
+    if known := registry.arguments(name) or grammar.POLICIES.get(name):
         return {key: part for key, part in known["properties"].items() if key != ours}
     return {**MIXTURES[name].arguments, "p": {"default": 1.0}} if name in MIXTURES else {}
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.timing import measure
-from augrecipes.ops.box_formats import from_corners_px
-from augrecipes.ops.records import op_record
+from augrecipes.ops import box_formats, records
 from augrecipes.recipe.model import Optimize, Recipe
 
 _SETTINGS: tuple[Optimize, ...] = ("exact", "fast")
@@ -37,12 +36,12 @@ def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
     """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
     height, width = image.shape[:2]
     targets: dict[str, Any] = {"image": image}
-    if recipe.inputs.mask == "required" or any(op_record(step.name).needs == "mask" for step in recipe.walk()):
+    if recipe.inputs.mask == "required" or any(records.op_record(step.name).needs == "mask" for step in recipe.walk()):
         targets["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
     boxes, points = recipe.inputs.boxes, recipe.inputs.keypoints
     if boxes is not None:
         middle = np.array([[width, height, 3 * width, 3 * height]]) / 4
-        targets["boxes"] = from_corners_px(middle, boxes.format, height, width)
+        targets["boxes"] = box_formats.from_corners_px(middle, boxes.format, height, width)
         targets |= {boxes.labels: [1]} if boxes.labels else {}
     if points is not None:
         targets["keypoints"] = np.array([[width // 3, height // 3, *[1.0] * (len(points.format) - 2)]], np.float32)

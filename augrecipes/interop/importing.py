@@ -12,13 +12,11 @@ from typing import Any
 
 from augrecipes.compat.guard import albumentations, collected
 from augrecipes.errors import RecipeError
-from augrecipes.interop import basicsr, configs, objects, torchvision
-from augrecipes.interop.budget import bounded
+from augrecipes.interop import basicsr, budget, configs, objects, torchvision
 from augrecipes.interop.draft import RecipeDraft, wrong
 from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
 from augrecipes.ops.readable import is_advice
-from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import MappingNode, Place, from_value
+from augrecipes.recipe import model, nodes
 from augrecipes.user_code import is_named, open_module
 
 # Ways of writing pipelines down: what users call each, whether a document is written so, and the draft of one that is.
@@ -58,7 +56,7 @@ def draft_of(
     if source == "-":  # Python, where there is a pipeline in it; else YAML or JSON
         text = read_stream(sys.stdin.buffer, _STREAM)
         python = Document(f"{_STREAM}.py", text=text)
-        with bounded(_STREAM):
+        with budget.bounded(_STREAM):
             document = python if configs.holds(python) else of_text(text, _STREAM)
             return of_document(replace(document, key=key, given=given or {}))
     if is_named(source) and not Path(source).exists():
@@ -111,16 +109,16 @@ def _named(source: str) -> Document:
 def of_value(value: Any, name: str) -> Document:
     """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
     if isinstance(value, Mapping):
-        place = Place(name, 1, 1)
+        place = nodes.Place(name, 1, 1)
         try:  # members of enumerations are their values, as `A.save` writes them
             plain = json.loads(json.dumps(value, default=lambda member: getattr(member, "value", str(member))))
-            return Document(name, top=from_value(plain, place))
+            return Document(name, top=nodes.from_value(plain, place))
         except (TypeError, ValueError) as error:
             raise wrong(str(error), place) from None
     return Document(name, value=value)
 
 
-def from_albumentations(compose: Any, name: str = "imported") -> Recipe:
+def from_albumentations(compose: Any, name: str = "imported") -> model.Recipe:
     """A recipe that does what an albumentations pipeline does.
 
     Args:
@@ -157,7 +155,7 @@ def of_document(document: Document) -> RecipeDraft:
     place = replace(document.place, file=document.file)
     if document.given and not is_python(document.file):
         raise wrong("--set says what Python source does not tell, and this is none", place)
-    with bounded(document.file):
+    with budget.bounded(document.file):
         for name, owns, drafts in READERS:
             if owns(document):
                 if document.key and name != _MANY:
@@ -166,7 +164,7 @@ def of_document(document: Document) -> RecipeDraft:
                 if _LOADER in document.text:
                     draft.note(_DRAWS)
                 return draft
-    if isinstance(document.top, MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
+    if isinstance(document.top, nodes.MappingNode) and {"recipe", "steps"} <= document.top.entries.keys():
         raise wrong("this is a recipe already: there is nothing to import", place)
     known = "; ".join(name for name, _, _ in READERS)
     raise wrong(f"nothing here that can be imported; known are: {known}", place)

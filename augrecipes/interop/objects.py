@@ -10,12 +10,8 @@ from augrecipes.interop.albumentations import saved_of, written_by
 from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import Call, Line, RecipeDraft, name_of, takes_of, wrong
 from augrecipes.interop.reading import Document
-from augrecipes.ops import registry
-from augrecipes.ops.groups import COMPOSE, GROUPS
-from augrecipes.ops.outputs import OUTPUTS
-from augrecipes.recipe.history import in_order
-from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.variants import CLASS, pipeline_of
+from augrecipes.ops import groups, outputs, registry
+from augrecipes.recipe import history, nodes, variants
 
 _CHILDREN = "transforms"
 # What groups of albumentations keep of their arguments.
@@ -34,7 +30,7 @@ def is_object(document: Document) -> bool:
 
 def is_saved(document: Document) -> bool:
     """Whether the document names classes as `A.save` does."""
-    return isinstance(document.top, MappingNode) and pipeline_of(document.top) is not None
+    return isinstance(document.top, nodes.MappingNode) and variants.pipeline_of(document.top) is not None
 
 
 def draft_of_object(document: Document) -> RecipeDraft:
@@ -42,7 +38,7 @@ def draft_of_object(document: Document) -> RecipeDraft:
     value, place = document.value, document.place
     draft = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
     calls = tuple(_live(each, document) for each in _each(value))
-    convert(draft, Call(COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
+    convert(draft, Call(groups.COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
     for name in ignored(value):
         why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
         draft.refuse(name, f"{why}which reads it, or write the step", place)
@@ -51,23 +47,23 @@ def draft_of_object(document: Document) -> RecipeDraft:
 
 def draft_of_saved(document: Document) -> RecipeDraft:
     """What a saved pipeline does, as a recipe."""
-    top = document.top if isinstance(document.top, MappingNode) else MappingNode({}, document.place)
+    top = document.top if isinstance(document.top, nodes.MappingNode) else nodes.MappingNode({}, document.place)
     said = top.entries.get("__version__")
-    release = f" {said.value}" if isinstance(said, Scalar) and said.value is not None else ""
+    release = f" {said.value}" if isinstance(said, nodes.Scalar) and said.value is not None else ""
     draft = RecipeDraft(name_of(document.file), f"a pipeline that albumentations{release} saved", document.place)
-    convert(draft, _saved(pipeline_of(top) or top))
+    convert(draft, _saved(variants.pipeline_of(top) or top))
     return _short(draft)
 
 
-def _saved(node: Node) -> Call:
+def _saved(node: nodes.Node) -> Call:
     """One saved transform."""
-    said = node.entries.get(CLASS) if isinstance(node, MappingNode) else None
-    if not isinstance(node, MappingNode) or not isinstance(said, Scalar) or not isinstance(said.value, str):
-        raise wrong(f"must be a saved transform with {CLASS}, got {describe(node)}", node.place, "")
+    said = node.entries.get(variants.CLASS) if isinstance(node, nodes.MappingNode) else None
+    if not isinstance(node, nodes.MappingNode) or not isinstance(said, nodes.Scalar) or not isinstance(said.value, str):
+        raise wrong(f"must be a saved transform with {variants.CLASS}, got {nodes.describe(node)}", node.place, "")
     package, _, name = said.value.rpartition(".")
     inside = node.entries.get(_CHILDREN)
-    children = tuple(map(_saved, inside.items)) if isinstance(inside, ListNode) else None
-    args = {key: plain(value) for key, value in node.entries.items() if key not in (CLASS, _CHILDREN)}
+    children = tuple(map(_saved, inside.items)) if isinstance(inside, nodes.ListNode) else None
+    args = {key: nodes.plain(value) for key, value in node.entries.items() if key not in (variants.CLASS, _CHILDREN)}
     return Call(name, args, children, node.place, package)
 
 
@@ -77,11 +73,11 @@ def _live(owner: Any, document: Document) -> Call:
     name, args = cls.__name__, dict[str, Any]()
     keys: tuple[str, ...] = _OF_GROUPS
     if cls in (A.Compose, A.ReplayCompose):
-        name, keys = COMPOSE, _OF_COMPOSE
+        name, keys = groups.COMPOSE, _OF_COMPOSE
         for key, targets in (("bbox_params", "bboxes"), ("keypoint_params", "keypoints")):
             if (processor := owner.processors.get(targets)) is not None:
                 args[key] = {key: value for key, value in vars(processor.params).items() if not key.startswith("_")}
-    elif name not in GROUPS or cls is not getattr(A, name):
+    elif name not in groups.GROUPS or cls is not getattr(A, name):
         saved, takes = saved_of(owner) if is_known(cls) else {}, takes_of(name)
         args = {key: argument_of(name, key, value, saved) if key in takes else value for key, value in saved.items()}
         return Call(name, args, None, document.place, cls.__module__)
@@ -106,7 +102,7 @@ def ignored(value: Any) -> Iterator[str]:
 def is_known(cls: type) -> bool:
     """Whether a recipe's step, or output, of the class's name is this class, and no other one."""
     name = cls.__name__
-    if name in OUTPUTS:
+    if name in outputs.OUTPUTS:
         return cls is getattr(albumentations(), name, None)
     try:
         both = registry.get_class(name), getattr(albumentations(), name, None)  # ours may be more than theirs
@@ -152,7 +148,7 @@ def _shorten(line: Line) -> None:
             ways = [{**known, key: written} for written in _as_written(value)] if key in known else []
         known = next(filter(same, ways), known)
     others = {key: value for key, value in given.items() if key not in takes and whole.get(key, ...) != line.args[key]}
-    line.args = in_order(line.name, known | others)
+    line.args = history.in_order(line.name, known | others)
 
 
 def argument_of(name: str, key: str, value: Any, args: Mapping[str, Any]) -> Any:

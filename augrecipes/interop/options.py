@@ -13,9 +13,7 @@ from typing import Any, NoReturn
 
 from augrecipes.interop.draft import FOREIGN, Item, Line, RecipeDraft, wrong
 from augrecipes.ops.groups import DEGRADE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
-from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.grammar import P
-from augrecipes.recipe.nodes import MappingNode, Node, Place, from_value, plain
+from augrecipes.recipe import arguments, grammar, nodes
 
 Weighted = list[tuple[str, float]]  # names, each with its share
 _NUMBER, _TEXT = {"type": "number"}, {"type": "string"}
@@ -25,21 +23,21 @@ _TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 class OptionFile:
     """What one or several mappings of an option file say; the first that has a key counts."""
 
-    def __init__(self, place: Place, *sources: MappingNode) -> None:
+    def __init__(self, place: nodes.Place, *sources: nodes.MappingNode) -> None:
         self.place = place
         self._entries = {key: (node, at) for each in reversed(sources) for key, at, node in each.pairs()}
         self._read: set[str] = set()
 
-    def at(self, key: str) -> Place:
+    def at(self, key: str) -> nodes.Place:
         """Where a key stands; where all of it starts, if it does not."""
         return self._entries[key][1] if key in self._entries else self.place
 
-    def node(self, key: str) -> Node | None:
+    def node(self, key: str) -> nodes.Node | None:
         """What stands at a key."""
         self._read.add(key)
         return self._entries[key][0] if key in self._entries else None
 
-    def unread(self, source: MappingNode) -> list[tuple[str, Place]]:
+    def unread(self, source: nodes.MappingNode) -> list[tuple[str, nodes.Place]]:
         """Keys of one of the mappings that nobody asked for, or that stand in one before it, and where."""
         return [
             (key, at) for key, at, node in source.pairs() if key not in self._read or self._entries[key][0] is not node
@@ -48,17 +46,17 @@ class OptionFile:
     def get(self, key: str, otherwise: Any = None) -> Any:
         """The value of a key; what it is otherwise, where the key is missing or empty."""
         node = self.node(key)
-        value = None if node is None else plain(node)
+        value = None if node is None else nodes.plain(node)
         return otherwise if value is None else value
 
     def refuse(self, key: str, message: str) -> NoReturn:
         """End the import for what a key says."""
         raise wrong(message, self.at(key), key, "E603")
 
-    def checked(self, key: str, schema: Schema, otherwise: Any = None) -> Any:
+    def checked(self, key: str, schema: arguments.Schema, otherwise: Any = None) -> Any:
         """The value of a key, or what it is otherwise; one that the schema does not accept ends the import."""
         value = self.get(key, otherwise)
-        for finding in check_value(schema, from_value(value, self.at(key))):
+        for finding in arguments.check_value(schema, nodes.from_value(value, self.at(key))):
             self.refuse(key, finding.message)
         return value
 
@@ -68,7 +66,7 @@ class OptionFile:
 
     def chance(self, key: str, otherwise: float = 0.0) -> float:
         """The probability at a key."""
-        return float(self.checked(key, P, otherwise))
+        return float(self.checked(key, grammar.P, otherwise))
 
     def numbers(self, key: str, count: int | None = None, otherwise: list[float] | None = None) -> list[float]:
         """The list of so many numbers at a key; of any count, where it is None."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
-from augrecipes.ops.groups import ONE_OF, SEQUENTIAL
+from augrecipes.ops import groups, records
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
-from augrecipes.ops.records import op_record
 from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.outputs import imagenet
@@ -118,7 +117,7 @@ def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
     takes, is_scaled = takes_of(name), normalize is None and sample.cuts and "range" not in sample.output
     is_old = any(_counts_levels(each) for each in call.walk() if CLASSES.get(each.name, each.name) == name)
     grey = normalize is not None and all(not isinstance(each, list) or len({*each}) == 1 for each in normalize.values())
-    if "mask" not in op_record(name).targets:
+    if "mask" not in records.op_record(name).targets:
         mixes = name in _MOVED["mixing of channels"] and grey and item.args.get("method") in _SUMS
         alike = is_scaled and not is_old and name not in _MOVED["unlike in floats"]
         if not (name in _MOVED["filters"] or mixes or alike):
@@ -270,8 +269,8 @@ class SampleState:
 def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
     """Brightness, then contrast first or last of saturation and hue: the distortion of SSD, by what makes each."""
     orders = ("contrast", "saturation", "hue"), ("saturation", "hue", "contrast")
-    ways: list[Item] = [Line(SEQUENTIAL, {"p": 0.5}, place, [change(key) for key in order]) for order in orders]
-    return [change("brightness"), Line(ONE_OF, {}, place, ways)]
+    ways: list[Item] = [Line(groups.SEQUENTIAL, {"p": 0.5}, place, [change(key) for key in order]) for order in orders]
+    return [change("brightness"), Line(groups.ONE_OF, {}, place, ways)]
 
 
 Maker = Callable[[Args, SampleState], list[Item]]

@@ -13,9 +13,7 @@ from augrecipes.compat.guard import installed_version
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import RecipeError, harmless
 from augrecipes.mixtures import warn_unmixed
-from augrecipes.ops import groups, registry
-from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.outputs import NORMALIZE, TO_FLOAT, TO_TENSOR
+from augrecipes.ops import frozen, groups, outputs, registry
 from augrecipes.recipe.model import Inputs, Mode, Normalize, Output, Recipe, Step
 from augrecipes.recipe.sections import refuse_views
 from augrecipes.recipe.write import body_of, flow
@@ -107,14 +105,14 @@ def _equivalent(step: Step) -> Step:
     if step.name == groups.ONE_OF:
         idle = not any(map(registry.chance, inside))  # it never acts, and albumentations divides by their sum
         inside = tuple(replace(child, p=1.0) if idle else _picked(child) for child in inside)
-    return replace(step, args=Arguments(args), p=registry.chance(step), steps=inside)
+    return replace(step, args=frozen.Arguments(args), p=registry.chance(step), steps=inside)
 
 
 def _picked(child: Step) -> Step:
     """A step of OneOf, whose p is its weight and nothing else."""
     if child.name in groups.GATED and child.p != 1:
         inner = replace(child, p=1.0)
-        return replace(child, name=groups.SEQUENTIAL, args=Arguments(), steps=(inner,))
+        return replace(child, name=groups.SEQUENTIAL, args=frozen.Arguments(), steps=(inner,))
     only = child.steps[0] if child.name == groups.SEQUENTIAL and len(child.steps) == 1 else None
     return only if only is not None and only.name in groups.GATED and only.p == child.p else child
 
@@ -138,15 +136,15 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
         result.append((ToOutput.__name__, ToOutput.arguments_of(output)))
     elif scaled and output.normalize is not None:
         mean, std = output.normalize.mean, output.normalize.std
-        result.append((NORMALIZE, {"mean": mean, "std": std}))
+        result.append((outputs.NORMALIZE, {"mean": mean, "std": std}))
     elif scaled and output.range == (0.0, 1.0):
-        result.append((TO_FLOAT, {}))
+        result.append((outputs.TO_FLOAT, {}))
     elif scaled:
         low, span = output.range[0], output.range[1] - output.range[0]
-        normal = (NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
-        result.append(normal if low else (TO_FLOAT, {"max_value": 1.0}))
+        normal = (outputs.NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
+        result.append(normal if low else (outputs.TO_FLOAT, {"max_value": 1.0}))
     if output.layout == "chw":
-        result.append((TO_TENSOR, {}))
+        result.append((outputs.TO_TENSOR, {}))
     return result
 
 
@@ -297,9 +295,9 @@ class _Script:
 
     def called(self, cls: type, args: Mapping[str, Any]) -> str:
         """A class with arguments, imported if need be."""
-        if cls.__module__.partition(".")[0] == "albumentations" and cls.__name__ != TO_TENSOR:
+        if cls.__module__.partition(".")[0] == "albumentations" and cls.__name__ != outputs.TO_TENSOR:
             return f"A.{cls.__name__}({_arguments(args)})"
-        module = "albumentations.pytorch" if cls.__name__ == TO_TENSOR else cls.__module__
+        module = "albumentations.pytorch" if cls.__name__ == outputs.TO_TENSOR else cls.__module__
         self.names.setdefault(module, set()).add(cls.__name__)
         return f"{cls.__name__}({_arguments(args)})"
 

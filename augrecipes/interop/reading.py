@@ -22,10 +22,9 @@ import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.interop.budget import bounded, spend
-from augrecipes.recipe import limits
+from augrecipes.recipe import limits, parse
 from augrecipes.recipe.limits import MAX_DEPTH
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, from_value
-from augrecipes.recipe.parse import YamlReader, read_nodes
 from augrecipes.recipe.problems import Problems, reported
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}
@@ -115,14 +114,14 @@ def of_text(text: str, file: str) -> Document:
     try:
         with reported() as problems:
             data = text.encode("utf-8", "surrogatepass")
-            return Document(file, read_nodes(data, file, problems, _ConfigReader)[0], text)
+            return Document(file, parse.read_nodes(data, file, problems, _ConfigReader)[0], text)
     except RecipeError as error:
         if not is_yaml and any(problem.code in ("E104", "E105") for problem in error.problems):
             return Document(file, None, text)
         raise
 
 
-class _ConfigReader(YamlReader):
+class _ConfigReader(parse.YamlReader):
     """Nodes of a config that somebody else's program reads."""
 
     def __init__(self, file: str, problems: Problems) -> None:

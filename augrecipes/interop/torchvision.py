@@ -11,17 +11,13 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from augrecipes.interop import timm
+from augrecipes.interop import reading, timm
 from augrecipes.interop import torchvision_steps as steps
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
 from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by
-from augrecipes.interop.reading import Document
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
-from augrecipes.recipe import suggest
-from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.nodes import Place
-from augrecipes.recipe.outputs import imagenet
+from augrecipes.recipe import model, nodes, outputs, suggest
 
 # Of each class the arguments in the order of its constructor, in both versions.
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
@@ -83,7 +79,7 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
     result += [] if crop is None else steps.center_crop(Args(size=crop), sample)
     sample.output |= {"dtype": "float32", "layout": "chw"}
     sample.scaled = True
-    usual = imagenet("rgb")
+    usual = outputs.imagenet("rgb")
     return [*result, *normalize(Args(mean=args.get("mean") or usual.mean, std=args.get("std") or usual.std), sample)]
 
 
@@ -120,7 +116,7 @@ MAKERS: dict[str, Maker] = {
 }
 
 
-def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
+def from_torchvision(transform: Any, name: str = "imported") -> model.Recipe:
     """A recipe with the meaning of a torchvision pipeline: the same ranges and chances, draws of its own.
 
     Args:
@@ -131,18 +127,18 @@ def from_torchvision(transform: Any, name: str = "imported") -> Recipe:
         RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
         TypeError: it is no pipeline of torchvision.
     """
-    document = Document(name, value=transform)
+    document = reading.Document(name, value=transform)
     if not is_object(document):
         raise TypeError(f"from_torchvision takes a transform of torchvision, got {transform!r:.200}")
     return draft_of_object(document).whole_recipe()
 
 
-def is_object(document: Document) -> bool:
+def is_object(document: reading.Document) -> bool:
     """Whether the document is an object of torchvision."""
     return type(document.value).__module__.startswith(_HOME)
 
 
-def draft_of_object(document: Document) -> RecipeDraft:
+def draft_of_object(document: reading.Document) -> RecipeDraft:
     """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
     draft = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
     convert(draft, read_transform(document.value, document.file, count(1)))
@@ -151,7 +147,7 @@ def draft_of_object(document: Document) -> RecipeDraft:
 
 def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
     """An object of torchvision or timm, and those inside it, as calls; one a line."""
-    place, cls = Place(file, next(lines), 1), type(value)
+    place, cls = nodes.Place(file, next(lines), 1), type(value)
     if cls.__module__.startswith("timm") and (call := timm.call_of(value)) is not None:
         return replace(call, args={key: _plain(each) for key, each in call.args.items()}, place=place)
     if not cls.__module__.startswith(_HOME):

@@ -6,12 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from augrecipes.errors import Fix
 from augrecipes.lint.record import REMOVE, Finding, Findings, along, arriving, rule
-from augrecipes.ops import groups
-from augrecipes.ops.ranges import is_neutral, makes_draws
+from augrecipes.ops import groups, ranges, records, registry, sizes
 from augrecipes.ops.record import IMAGE_ONLY
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective
-from augrecipes.ops.sizes import SizeBounds
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe, Step
 
@@ -26,7 +22,7 @@ def _both(recipe: Recipe) -> list[tuple[tuple[Step, ...], tuple[Step, ...]]]:
 def _able(steps: Iterable[Step]) -> Iterator[Step]:
     """Every step that may act, groups before their children; what makes a target in Degrade is no part of it."""
     for step in steps:
-        if chance(step) > 0 and step.name != groups.DEGRADE:
+        if registry.chance(step) > 0 and step.name != groups.DEGRADE:
             yield step
             yield from _able(step.steps)
 
@@ -45,7 +41,7 @@ def eval_size(recipe: Recipe) -> Findings:
             yield Finding(f"{message}; end both at one size, or write `eval: derived`", step, fixes=_DERIVED)
 
 
-def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[SizeBounds, Step | None]:
+def _final(recipe: Recipe, steps: tuple[Step, ...]) -> tuple[sizes.SizeBounds, Step | None]:
     """The size behind the steps, and the step that decides it."""
     size, decides = arriving(recipe), None
     for step, before, then in along(recipe, steps):
@@ -69,9 +65,9 @@ def eval_interpolation(recipe: Recipe) -> Findings:
 
 def _interpolations(step: Step) -> set[str]:
     """The interpolations that a resize uses, to smaller and to larger; none of other steps."""
-    if not op_record(step.name).resizes:
+    if not records.op_record(step.name).resizes:
         return set()
-    values = effective(step)
+    values = registry.effective(step)
     return {str(values.get("interpolation")), *(["area"] if values.get("area_for_downscale") else [])}
 
 
@@ -82,8 +78,8 @@ def eval_dtype(recipe: Recipe) -> Findings:
         # Of training what acts on every image: some images without it are what evaluation may be like.
         certain = steps_of(derive(training, recipe.scales.plain()))
         for here, there, where in ((certain, evaluation, "evaluation"), (evaluation, training, "training")):
-            changers = [step for step in _able(here) if op_record(step.name).changes_dtype]
-            if changers and not any(op_record(step.name).changes_dtype for step in _able(there)):
+            changers = [step for step in _able(here) if records.op_record(step.name).changes_dtype]
+            if changers and not any(records.op_record(step.name).changes_dtype for step in _able(there)):
                 message = f"{changers[0].name} changes the dtype, and {where} has no such step; put it into both"
                 yield Finding(message, changers[0], fixes=_DERIVED)
 
@@ -102,7 +98,7 @@ def eval_step(recipe: Recipe) -> Findings:
                 yield Finding(f"{message}; add it to `eval:`, or write `eval: derived`", row.step, fixes=_DERIVED)
         trained = {step.name for step in _able(training)}
         for step in _able(evaluation):
-            certain = chance(step) >= 1 and not makes_draws(step)  # of others L101 speaks
+            certain = registry.chance(step) >= 1 and not ranges.makes_draws(step)  # of others L101 speaks
             if certain and _repaints(step) and step.name not in trained:
                 message = f"{step.name} changes every image in evaluation, and training has no {step.name}"
                 yield Finding(f"{message}; put it into `steps:` too, or leave it out", step, fixes=REMOVE)
@@ -110,7 +106,7 @@ def eval_step(recipe: Recipe) -> Findings:
 
 def _repaints(step: Step) -> bool:
     """Whether the step changes the values of pixels and nothing else."""
-    record = op_record(step.name)
+    record = records.op_record(step.name)
     if not record.is_known or record.action == "identity" or record.changes_dtype or record.resizes:
         return False
-    return record.targets == IMAGE_ONLY and not is_neutral(step)
+    return record.targets == IMAGE_ONLY and not ranges.is_neutral(step)

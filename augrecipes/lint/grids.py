@@ -6,11 +6,7 @@ from collections.abc import Iterator
 
 from augrecipes.errors import Fix
 from augrecipes.lint.record import REMOVE, Finding, Findings, by_target, moves, rule, sections
-from augrecipes.ops.groups import DEGRADE
-from augrecipes.ops.intervals import numbers
-from augrecipes.ops.ranges import is_neutral
-from augrecipes.ops.records import op_record, rescalable
-from augrecipes.ops.registry import chance, effective, is_image_only, record_of
+from augrecipes.ops import groups, intervals, ranges, records, registry
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.targets import coarsest_cell
 
@@ -25,7 +21,7 @@ _MISALIGNED = {
 def resampled_pair(recipe: Recipe) -> Findings:
     """Steps that interpolate, on two or more targets of a pair. What Degrade does to its target is its own affair."""
     for step, named, _, _ in () if recipe.allow_resampling else by_target(recipe):
-        if len(named) > 1 and op_record(step.name).resamples_targets:
+        if len(named) > 1 and records.op_record(step.name).resamples_targets:
             message = f"{step.name} resamples aligned targets; use crops and flips, or write `allow_resampling: true`"
             yield Finding(message, step, fixes=(Fix("key", "allow_resampling: true"),))
 
@@ -38,9 +34,9 @@ def unaligned_pair(recipe: Recipe) -> Findings:
         if others and moves(step):
             fixes = REMOVE if step.target else ()
             yield Finding(_unaligned(step, ", ".join(named), ", ".join(others)), step, "target", fixes)
-    for degrade in (step for steps in sections(recipe) for step in steps if step.name == DEGRADE):
+    for degrade in (step for steps in sections(recipe) for step in steps if step.name == groups.DEGRADE):
         for step in (inner for child in degrade.steps for inner in child.walk()):
-            if moves(step) and op_record(step.name).resizes != "whole":  # on the way to the target's size
+            if moves(step) and records.op_record(step.name).resizes != "whole":  # on the way to the target's size
                 message = _unaligned(step, degrade.args["target"], degrade.args["source"])
                 yield Finding(f"{message}; put it before the Degrade", step)
 
@@ -53,7 +49,7 @@ def _unaligned(step: Step, moved: str, left: str) -> str:
 def misaligned_pad(recipe: Recipe) -> Findings:
     """Windows with `pad_if_needed: true` on two or more targets whose padding differs from grid to grid."""
     for step, named, _, _ in by_target(recipe):
-        values = effective(step) if len(named) > 1 and chance(step) > 0 else {}
+        values = registry.effective(step) if len(named) > 1 and registry.chance(step) > 0 else {}
         border = values.get("border_mode")
         if values.get("pad_if_needed") and border in _MISALIGNED:
             fixes = (Fix("set", "border_mode: reflect"),)
@@ -64,20 +60,20 @@ def misaligned_pad(recipe: Recipe) -> Findings:
 def unshareable_pair(recipe: Recipe) -> Findings:
     """Steps on two or more targets whose random parameters are places or maps in pixels of one image."""
     for step, named, there, _ in by_target(recipe):
-        record = op_record(step.name)
-        if not record.is_known or chance(step) <= 0:
+        record = records.op_record(step.name)
+        if not record.is_known or registry.chance(step) <= 0:
             continue
         shared = named if record.resamples_targets else there
         if len(shared) < 2 or (record.resamples_targets and not recipe.allow_resampling):  # the latter is said already
             continue
-        if record_of(step).grids == "never":
+        if registry.record_of(step).grids == "never":
             yield Finding(_unshareable(step), step)
 
 
 def _unshareable(step: Step) -> str:
-    if op_record(step.name).resamples_targets:
-        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(rescalable())}"
-    if op_record(step.name).effect == "padding":
+    if records.op_record(step.name).resamples_targets:
+        return f"{step.name} cannot be carried from one grid to another; what can: {', '.join(records.rescalable())}"
+    if records.op_record(step.name).effect == "padding":
         return f"{step.name} pads images on their own; write `pad_if_needed: true, border_mode: reflect` on the crop"
     fix = "use windows, flips and quarter turns" if moves(step) else "limit it to one target with `target:`"
     return f"{step.name} samples each pixel, or places in pixels, of one image; {fix}"
@@ -87,11 +83,11 @@ def _unshareable(step: Step) -> str:
 def unequal_pair(recipe: Recipe) -> Findings:
     """Steps on two or more targets that are sized in pixels, interpolate, or read each target's statistics."""
     for step, _, there, _ in by_target(recipe):
-        record = op_record(step.name)
-        if not record.is_known or len(there) < 2 or chance(step) <= 0 or is_neutral(step):
+        record = records.op_record(step.name)
+        if not record.is_known or len(there) < 2 or registry.chance(step) <= 0 or ranges.is_neutral(step):
             continue
-        if record_of(step).grids == "alike":
-            own = record_of(step).statistics
+        if registry.record_of(step).grids == "alike":
+            own = registry.record_of(step).statistics
             what = "reads each target's own statistics" if own else "works in pixels of each grid"
             message = f"{step.name} {what}, so {', '.join(there)} change differently; limit it with `target:`"
             yield Finding(message, step)
@@ -101,7 +97,7 @@ def unequal_pair(recipe: Recipe) -> Findings:
 def degrade_before_crop(recipe: Recipe) -> Findings:
     """Shared windows behind a Degrade: a whole image is degraded, and most of it thrown away."""
     for step, named, _, degrade in by_target(recipe):
-        if degrade and op_record(step.name).action == "window" and len(named) > 1 and chance(step) > 0:
+        if degrade and records.op_record(step.name).action == "window" and len(named) > 1 and registry.chance(step) > 0:
             image = f"what the Degrade in line {degrade.position.line} has made of the whole image"
             yield Finding(f"{step.name} cuts {image}; put it before the Degrade", step)
 
@@ -109,7 +105,7 @@ def degrade_before_crop(recipe: Recipe) -> Findings:
 def _acting(recipe: Recipe) -> Iterator[Step]:
     """The steps of a recipe with further targets that may do something."""
     for step in recipe.walk() if recipe.targets else ():
-        if not step.is_group and chance(step) > 0 and not is_neutral(step):
+        if not step.is_group and registry.chance(step) > 0 and not ranges.is_neutral(step):
             yield step
 
 
@@ -120,8 +116,8 @@ def bent_target(recipe: Recipe) -> Findings:
     scaled = [name for name, target in recipe.targets.items() if target.factor != 1]
     names = ", ".join(dict.fromkeys([*turned, *scaled]))
     for step in _acting(recipe) if names else ():
-        record = op_record(step.name)
-        if record.has_matrix or (record.is_known and not record.moves) or is_image_only(step.name):
+        record = records.op_record(step.name)
+        if record.has_matrix or (record.is_known and not record.moves) or registry.is_image_only(step.name):
             continue
         how = "moves pixels by no 3×3 matrix" if record.is_known else "may move pixels, and nothing is known of how"
         cure = "vectors and normals turn by one" if turned else "another grid needs one"
@@ -136,9 +132,9 @@ def off_grid_target(recipe: Recipe) -> Findings:
     scaled = [name for name, one in recipe.targets.items() if one.is_image and one.factor != 1]
     shared = [name for name in scaled if recipe.targets[name].share == "all"]
     for step in _acting(recipe):
-        record, values = record_of(step), effective(step)
+        record, values = registry.record_of(step), registry.effective(step)
         for name in record.pixels if cell > 1 else ():
-            if wrong := [number for number in numbers([values.get(name)]) if number % cell]:
+            if wrong := [number for number in intervals.numbers([values.get(name)]) if number % cell]:
                 message = f"{wrong[0]:g} px are no whole pixels of the coarsest target; write multiples of {cell}"
                 yield Finding(message, step, name)
         maps = record.grids == "never" and record.is_known and "mask" not in record.targets

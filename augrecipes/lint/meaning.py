@@ -7,12 +7,9 @@ from typing import Any
 
 from augrecipes.errors import Fix
 from augrecipes.lint.record import REMOVE, Finding, Findings, acting, along, on_one_grid, rule, sections
-from augrecipes.ops import groups
-from augrecipes.ops.constants import TABLES, to_name
-from augrecipes.ops.ranges import is_neutral, makes_draws
+from augrecipes.ops import constants, groups, ranges, sizes
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, effective, record_of
-from augrecipes.ops.sizes import pad_to, to_sides
 from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.model import Recipe, Step
@@ -51,7 +48,7 @@ def _random(step: Step, weighted: bool) -> Findings:
     elif step.name == groups.DEGRADE:
         for child in step.steps:
             yield from _random(child, weighted=False)
-    elif makes_draws(step):
+    elif ranges.makes_draws(step):
         steady = op_record(step.name).instead
         hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
         fixes = (Fix("word", steady), *REMOVE) if steady else REMOVE
@@ -73,7 +70,7 @@ def never_acts(recipe: Recipe) -> Findings:
     for step in recipe.walk():
         if chance(step) <= 0:
             yield Finding(f"{step.name} never runs: its p is 0", step, "p", (*_ALWAYS, *REMOVE))
-        elif is_neutral(step):
+        elif ranges.is_neutral(step):
             first = next(iter(step.args), None)
             why = " with its default arguments; give it a range" if first is None else ": all its ranges are neutral"
             yield Finding(f"{step.name} changes nothing{why}", step, first, REMOVE)
@@ -86,7 +83,7 @@ def unreachable(recipe: Recipe) -> Findings:
         maker = ""
         for step, size, then in along(recipe, steps):
             record = op_record(step.name)
-            to_size = record.size in (to_sides, pad_to) and record.resizes != "window"
+            to_size = record.size in (sizes.to_sides, sizes.pad_to) and record.resizes != "window"
             if to_size and size.exact and acting(step, size) == size:
                 known = f"after {maker} every image is {size.low[0]:g} × {size.low[1]:g}"
                 yield Finding(f"{step.name} has nothing to do: {known}", step, None, REMOVE)
@@ -111,10 +108,10 @@ def _colours(steps: tuple[Step, ...]) -> Findings:
 def integer_constant(recipe: Recipe) -> Findings:
     """Interpolations and border modes given as OpenCV's numbers."""
     for step in recipe.walk():
-        for argument in TABLES:
+        for argument in constants.TABLES:
             value = step.args.get(argument)
             for number in value.values() if isinstance(value, Mapping) else [value]:
-                name = None if isinstance(number, bool) else to_name(argument, number)
+                name = None if isinstance(number, bool) else constants.to_name(argument, number)
                 if isinstance(number, int) and isinstance(name, str):
                     message = f"write `{name}` for {step.name}.{argument}, not OpenCV's {number}"
                     fixes = () if isinstance(value, Mapping) else (Fix("set", f"{argument}: {name}"),)
@@ -149,7 +146,7 @@ def equal_steps(recipe: Recipe) -> Findings:
 
 
 def _draws(step: Step) -> bool:
-    return 0 < chance(step) < 1 or step.is_group or makes_draws(step)
+    return 0 < chance(step) < 1 or step.is_group or ranges.makes_draws(step)
 
 
 @rule("L504", "group-defaults")
@@ -181,7 +178,7 @@ def mask_interpolation(recipe: Recipe) -> Findings:
     if recipe.inputs.mask == "absent" or not recipe.facts.annotated:
         return
     for step in recipe.walk():
-        name = to_name("mask_interpolation", step.args.get("mask_interpolation"))
+        name = constants.to_name("mask_interpolation", step.args.get("mask_interpolation"))
         if name not in (None, "nearest", "nearest_exact"):
             message = f"`{name}` blends the ids of a mask into classes that are not there; leave it at `nearest`"
             yield Finding(message, step, "mask_interpolation", REMOVE)
@@ -236,7 +233,7 @@ def _zero_borders(recipe: Recipe) -> Iterator[Step]:
     for step in recipe.walk() if recipe.inputs.mask != "absent" and recipe.facts.annotated else ():
         values = effective(step)
         shows = values.get("border_mode") == "constant" and values.get("pad_if_needed") is not False
-        acts = chance(step) > 0 and not is_neutral(step) and not values.get("crop_border")
+        acts = chance(step) > 0 and not ranges.is_neutral(step) and not values.get("crop_border")
         if shows and acts and values.get("fill_mask") in (0, [0], (0,)):
             yield step
 

@@ -9,9 +9,7 @@ from math import inf
 from typing import Any
 
 from augrecipes.errors import Fix, Severity
-from augrecipes.ops import groups
-from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective, is_image_only
+from augrecipes.ops import groups, records, registry
 from augrecipes.ops.sizes import UNKNOWN, SizeBounds
 from augrecipes.recipe.model import NOWHERE, Arguments, Position, Recipe, Step
 
@@ -103,7 +101,7 @@ def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, SizeB
 
 def after(step: Step, size: SizeBounds) -> SizeBounds:
     """What is known of the size after `step`, which may not act."""
-    p = chance(step)
+    p = registry.chance(step)
     if p <= 0:
         return size
     acted = acting(step, size)
@@ -116,15 +114,15 @@ def acting(step: Step, size: SizeBounds) -> SizeBounds:
         case groups.SEQUENTIAL:
             return reduce(lambda known, child: after(child, known), step.steps, size)
         case groups.ONE_OF:
-            ends = [acting(child, size) for child in step.steps if chance(child) > 0]
+            ends = [acting(child, size) for child in step.steps if registry.chance(child) > 0]
             return reduce(SizeBounds.join, ends) if ends else size
         case groups.SOME_OF | groups.RANDOM_ORDER:
             # Which children run, and in which order, is drawn: say something only where none changes the size.
             return size if all(after(child, size) == size for child in step.steps) else UNKNOWN
-    record = op_record(step.name)
+    record = records.op_record(step.name)
     if not record.is_known:
-        return size if is_image_only(step.name) else UNKNOWN
-    return size if record.size is None else record.size(effective(step), size)
+        return size if registry.is_image_only(step.name) else UNKNOWN
+    return size if record.size is None else record.size(registry.effective(step), size)
 
 
 def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
@@ -145,11 +143,11 @@ def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
 def _counted(step: Step, scales: dict[str, int]) -> Step:
     if step.steps:
         return replace(step, steps=tuple(_counted(child, scales) for child in step.steps))
-    record = op_record(step.name)
+    record = records.op_record(step.name)
     if not record.pixels or step.at is None:
         return step
     coarsest, own = min(scales.values()), scales[step.at]
-    values = effective(step)
+    values = registry.effective(step)
     counted = {name: _scaled(values[name], coarsest, own) for name in record.pixels if values.get(name) is not None}
     return replace(step, args=Arguments({**step.args.plain(), **counted}))
 
@@ -192,5 +190,5 @@ def _inside(step: Step, named: tuple[str, ...], there: tuple[str, ...], last: St
 
 def moves(step: Step) -> bool:
     """Whether the step moves pixels, or bends the image."""
-    record = op_record(step.name)
+    record = records.op_record(step.name)
     return record.displaces or (record.moves and record.action != "identity")

@@ -9,20 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from augrecipes import redaction, remote, versions
 from augrecipes.compiler import prefix
 from augrecipes.compiler.compile import steps_of
 from augrecipes.errors import RecipeError, counted
 from augrecipes.ops.registry import draw_period
-from augrecipes.packing.bake import Baker, StorePlan
-from augrecipes.packing.parts import PackPart
+from augrecipes.packing import bake, parts
 from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
-from augrecipes.redaction import redact
-from augrecipes.remote import Place
-from augrecipes.sources.packed_columns import LAYOUT, POINTS, Unreadable, columns_of, described_targets
-from augrecipes.sources.sample import RecipeSource
-from augrecipes.sources.stored import declared
-from augrecipes.versions import made_with
+from augrecipes.sources import packed_columns, sample, stored
 
 _TRIED = 16  # rows that are baked to see how large they are
 _PER_ROW = 100  # bytes of tables
@@ -180,23 +175,23 @@ class Packing:
     """
 
     plan: BakedSteps
-    given: RecipeSource
-    out: Place
+    given: sample.RecipeSource
+    out: remote.Place
     rows: int
-    baker: Baker
+    baker: bake.Baker
     bytes: int
     channels: int | None
-    unreadable: tuple[Unreadable, ...] = ()
-    part: PackPart | None = None
+    unreadable: tuple[packed_columns.Unreadable, ...] = ()
+    part: parts.PackPart | None = None
     shard_bytes: int | None = None
 
     def __repr__(self) -> str:
         unreadable = [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
         facts = [self.baker.format, counted(self.rows, "row"), f"about {self.bytes:,} bytes", *unreadable]
-        return f"<Packing to {redact(str(self.place))}: {', '.join(facts)}>"
+        return f"<Packing to {redaction.redact(str(self.place))}: {', '.join(facts)}>"
 
     @property
-    def place(self) -> Place:
+    def place(self) -> remote.Place:
         """Of what is written: the store, or the folder of its part."""
         return self.out if self.part is None else self.out / self.part.name
 
@@ -213,7 +208,7 @@ class Packing:
         return self.bytes * len(self.mine) // max(1, self.rows)
 
 
-def estimate_size(baker: Baker, rows: int) -> tuple[int, int | None]:
+def estimate_size(baker: bake.Baker, rows: int) -> tuple[int, int | None]:
     """Bakes a few rows, evenly spread, and returns how large a store of all will be, and the channels of its images."""
     units, times = rows // baker.times, baker.times
     chosen = range(units) if units <= _TRIED else [(2 * k + 1) * units // (2 * _TRIED) for k in range(_TRIED)]
@@ -225,15 +220,15 @@ def estimate_size(baker: Baker, rows: int) -> tuple[int, int | None]:
     return int(rows * (sum(sizes) / len(samples) + _PER_ROW)), channels.pop() if len(channels) == 1 else None
 
 
-def store_plan(packing: Packing) -> StorePlan:
+def store_plan(packing: Packing) -> bake.StorePlan:
     """Returns the store that a packing makes."""
     table, baker, plan = packing.given.table, packing.baker, packing.plan
-    takes, boxes = declared(plan.recipe.inputs), table.boxes
+    takes, boxes = stored.declared(plan.recipe.inputs), table.boxes
     further = {name: plan.recipe.targets[name] for name in table.targets if name in plan.recipe.targets}
     # Of bags: by what the tiles were chosen, and what the recipe said, which arguments override.
     chosen, bag = getattr(table, "foreground", None), plan.recipe.bag or Bag()
     about = {
-        "packed": LAYOUT,
+        "packed": packed_columns.LAYOUT,
         **plan.about(),
         "units": table.units,
         "data": table.digest(),
@@ -242,14 +237,14 @@ def store_plan(packing: Packing) -> StorePlan:
         "inputs": takes,
         **({"stains": _stains(baker.stains)} if baker.stains else {}),
         **({"foreground": [dict(chosen), bag.foreground()]} if chosen is not None else {}),
-        **({"further": described_targets(further)} if further else {}),
+        **({"further": packed_columns.described_targets(further)} if further else {}),
         **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,
         "classes": None if table.classes is None else list(table.classes),
         "class_to_idx": table.class_to_idx,
         "box_classes": None if boxes is None or boxes.classes is None else list(boxes.classes),
         "left_out": list(packing.given.left_out),
-        "versions": made_with(),
+        "versions": versions.made_with(),
     }
     there = {"boxes": boxes, "keypoints": table.keypoints}
     arguments = {
@@ -260,12 +255,12 @@ def store_plan(packing: Packing) -> StorePlan:
         "rows": packing.rows,
         "targets": baker.roles,
     }
-    points = [name for name in POINTS if there[name] is not None and takes[name] is not None]
-    columns = columns_of(table)
+    points = [name for name in packed_columns.POINTS if there[name] is not None and takes[name] is not None]
+    columns = packed_columns.columns_of(table)
     for name, origin in baker.pipeline.origins.items():  # what a Degrade has made
         if name in baker.roles:
             columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
-    return StorePlan(arguments, points, columns)
+    return bake.StorePlan(arguments, points, columns)
 
 
 def _stains(bags: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -10,21 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from augrecipes import machine, progress
 from augrecipes.compiler.prefix import compile_prefix
 from augrecipes.errors import DataError, StoreError
-from augrecipes.machine import cores, parse_size
 from augrecipes.packing.bake import Baker, StorePlan, unreadable_in
 from augrecipes.packing.parts import WHOLE, notes_of, parse_part
 from augrecipes.packing.plan import Packing, estimate_size, plan_pack, store_plan
 from augrecipes.packing.workers import bake_rows
-from augrecipes.progress import Progress
-from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.recipe.parse import Source, as_recipe
+from augrecipes.recipe import model, parse
 from augrecipes.remote import Place, place_of
+from augrecipes.sources import opening, packed_columns, stacks
 from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.opening import Data, open_data
-from augrecipes.sources.packed_columns import Unreadable
-from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
 from augrecipes.store.index import NAME, differences, to_json
@@ -33,12 +29,12 @@ _QUALITY = 95  # of JPEGs that have to be made
 
 
 def prepare(
-    recipe: Recipe | Source,
-    data: Data,
+    recipe: model.Recipe | parse.Source,
+    data: opening.Data,
     out: str | os.PathLike[str],
     *,
     format: str = "raw",
-    mode: Mode | None = None,
+    mode: model.Mode | None = None,
     epochs: int | None = None,
     through: str | None = None,
     seed: int = 0,
@@ -55,15 +51,15 @@ def prepare(
     """Looks at everything and writes nothing; arguments as in `pack`."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
-    parsed = as_recipe(recipe)
-    refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
+    parsed = parse.as_recipe(recipe)
+    stacks.refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
     chosen = None if part is None else parse_part(str(part))
-    most = None if shard_size is None else parse_size(shard_size)
+    most = None if shard_size is None else machine.parse_size(shard_size)
     plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
-    source = open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
+    source = opening.open_data(parsed, pipeline.targets, data, mode=plan.mode, strict=strict, headers=True, **how)
     if source.table.instances is not None:
         raise DataError("`masks` of several files an image are in no packed dataset: read these as files")
     files = source.table.images_by_target()
@@ -83,13 +79,13 @@ def prepare(
 
 
 def pack(
-    recipe: Recipe | Source,
-    data: Data,
+    recipe: model.Recipe | parse.Source,
+    data: opening.Data,
     out: str | os.PathLike[str],
     *,
     workers: int | None = 0,
     on_error: str = "skip",
-    advance: Progress | None = None,
+    advance: progress.Progress | None = None,
     **options: Any,
 ) -> Packing:
     """Runs the first steps of a recipe over all the data, and keeps the images in a store for `ar.Packed`.
@@ -133,15 +129,15 @@ def pack(
 
 
 def write(
-    packing: Packing, workers: int | None = None, on_error: str = "skip", advance: Progress | None = None
+    packing: Packing, workers: int | None = None, on_error: str = "skip", advance: progress.Progress | None = None
 ) -> Packing:
     """Writes the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
     return replace(packing, unreadable=write_rows(packing, store_plan(packing), workers, on_error, advance))
 
 
 def write_rows(
-    packing: Packing, plan: StorePlan, workers: int | None, on_error: str, advance: Progress | None = None
-) -> tuple[Unreadable, ...]:
+    packing: Packing, plan: StorePlan, workers: int | None, on_error: str, advance: progress.Progress | None = None
+) -> tuple[packed_columns.Unreadable, ...]:
     """Writes a store, or one part of it, as a folder in its `out`; a part that is there is left as it is.
 
     A part is a store of its rows. It holds their notes, too, and what the whole store will say of itself; the first
@@ -169,7 +165,7 @@ def write_rows(
     with StoreWriter(place, **arguments, expected_bytes=packing.expected) as writer:
         writer.keep(_unchanged(baker, writer, rows))
         left = rows[writer.done :]
-        results = bake_rows(baker, left, cores() if workers is None else workers)
+        results = bake_rows(baker, left, machine.cores() if workers is None else workers)
         for number, result in zip(range(writer.done, len(rows)), results, strict=True):
             if not result.items and on_error == "raise":
                 defect = json.loads(result.note)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from augrecipes.errors import NO_HINT, Hint
-from augrecipes.recipe.inputs import Bands
-from augrecipes.recipe.problems import near
+from augrecipes.recipe import inputs, problems
 
 _RGB = {"r": 0, "red": 0, "g": 1, "green": 1, "b": 2, "blue": 2}
 _COLOURS = 3
@@ -21,7 +20,7 @@ class ChannelError(ValueError):
         self.key, self.hint = key, hint
 
 
-def read_bands(said: Mapping[str, Any]) -> Bands:
+def read_bands(said: Mapping[str, Any]) -> inputs.Bands:
     """What a mapping under `channels:` says.
 
     >>> read_bands({"names": ["r", "g", "b", "nir"], "take": ["nir", 0]}).take
@@ -36,7 +35,7 @@ def read_bands(said: Mapping[str, Any]) -> Bands:
         if names.count(name) > 1:
             raise ChannelError("names", f"channel {name!r} is named twice")
     count = len(names) or int(said["count"])
-    return Bands(count, names, channel_numbers(said["take"], names, count, "take") if "take" in said else ())
+    return inputs.Bands(count, names, channel_numbers(said["take"], names, count, "take") if "take" in said else ())
 
 
 def channel_numbers(
@@ -54,7 +53,7 @@ def channel_numbers(
                 cure = "say `inputs: {channels: {names: [...]}}`, or write numbers"
                 raise ChannelError(key, f"channels have no names in this recipe, got {channel!r}: {cure}")
             message = f"unknown channel {channel!r}; there are {', '.join(names)}"
-            raise ChannelError(key, message, near(channel, names))
+            raise ChannelError(key, message, problems.near(channel, names))
         number = names.index(channel) if isinstance(channel, str) else int(channel)
         if count is not None and number >= count:
             raise ChannelError(key, f"there are {count} channels, of numbers 0 to {count - 1}; got {number}")

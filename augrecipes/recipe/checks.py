@@ -7,9 +7,7 @@ from math import gcd
 from typing import Any
 
 from augrecipes.errors import Fix
-from augrecipes.ops import groups, registry
-from augrecipes.ops.ranges import makes_draws
-from augrecipes.ops.records import op_record
+from augrecipes.ops import groups, ranges, records, registry
 from augrecipes.ops.registry import chance, record_of
 from augrecipes.recipe.grammar import GROUPS
 from augrecipes.recipe.keys import Context
@@ -140,7 +138,7 @@ def _changes(step: Step) -> bool:
         return False
     if step.steps:
         return not _reaches(step) and any(_changes(child) for child in step.steps)
-    return record_of(step).resizes == "whole" or op_record(step.name).action == "window"
+    return record_of(step).resizes == "whole" or records.op_record(step.name).action == "window"
 
 
 def _check_order(context: Context, steps: Sequence[Step]) -> None:
@@ -188,7 +186,7 @@ def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> Non
     target = step.target or inherited
     for child in step.steps:
         _check_step(context, child, target)
-    counted = op_record(step.name).pixels
+    counted = records.op_record(step.name).pixels
     if step.at is not None and not counted:
         where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
         context.problems.add("E309", context.place(step, "at"), f"'at' stands {where}", f"{step.name}.at")
@@ -234,19 +232,19 @@ def obstacles(steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
 
 def _moves_pixels(step: Step) -> bool:
     """Whether the step may put pixels elsewhere; a registered class is asked what it acts on."""
-    record = op_record(step.name)
+    record = records.op_record(step.name)
     return record.moves if record.is_known else not step.is_group and "mask" in registry.plain(step).targets
 
 
 def _why_not_undone(step: Step) -> str:
-    record = op_record(step.name)
+    record = records.op_record(step.name)
     if step.is_group:
         return "leaves to chance whether steps in it move pixels"
     if not record.is_known:
         return "is a class of your own: nothing is known of where it puts pixels"
     if chance(step) < 1:
         return "moves pixels in some samples only"
-    if makes_draws(step):
+    if ranges.makes_draws(step):
         return "draws where pixels go"
     known = record_of(step).action != "opaque" or record.effect == "padding"
     return "" if known else "bends the image by no matrix"

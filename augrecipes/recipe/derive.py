@@ -12,11 +12,8 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
 
-from augrecipes.ops import groups, registry
-from augrecipes.ops.eval_windows import EvalSteps, middle
-from augrecipes.ops.ranges import is_neutral, makes_draws, meaning_of
+from augrecipes.ops import eval_windows, groups, ranges, records, registry
 from augrecipes.ops.record import OpRecord
-from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance
 from augrecipes.recipe.model import Arguments, Step, label
 
@@ -72,7 +69,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
         return _degrade(step, scales)
     if step.is_group:
         return _group(step, scales)
-    if picked and op_record(step.name).action == "dihedral":
+    if picked and records.op_record(step.name).action == "dihedral":
         return DerivedRow(step, (), _DRAWS)
     counterpart = _counterpart(step, _unit(step, scales))
     if counterpart is None:
@@ -81,31 +78,31 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
     return DerivedRow(step, tuple(_eval_step(step, name, arguments) for name, arguments in steps), why)
 
 
-def _counterpart(step: Step, unit: int) -> tuple[EvalSteps, str] | None:
+def _counterpart(step: Step, unit: int) -> tuple[eval_windows.EvalSteps, str] | None:
     """What a class that acts on every sample becomes, and why; None where nothing is known of it.
 
     `unit`: pixels come in multiples of this.
     """
-    arguments, record = step.args.plain(), op_record(step.name)
+    arguments, record = step.args.plain(), records.op_record(step.name)
     if registry.is_registered(step.name):
         in_eval = getattr(registry.get_class(step.name), "in_eval", None)
-        itself: EvalSteps = [(step.name, arguments)] if in_eval == "keep" else []
+        itself: eval_windows.EvalSteps = [(step.name, arguments)] if in_eval == "keep" else []
         return (itself, f"its class says in_eval = {in_eval!r}") if in_eval in ("keep", "drop") else None
     window, why = record.in_eval or (None, "")
     if not record.is_known or (record.in_eval and window is None):
         return None
-    if record.action == "identity" or is_neutral(step):
+    if record.action == "identity" or ranges.is_neutral(step):
         return [], "changes nothing"
     values = registry.effective(step)
     if window is not None:
         return window(arguments, values, unit), why
-    if not makes_draws(step):
+    if not ranges.makes_draws(step):
         return [(step.name, arguments)], "draws nothing"
     if record.settled is None and not record.draws_strength:
         return [], _DRAWS
     settled = _middle_strength(record, values) if record.settled is None else record.settled(values)
     fixed = {**arguments, **settled}
-    if is_neutral(replace(step, args=Arguments(fixed))):
+    if ranges.is_neutral(replace(step, args=Arguments(fixed))):
         return [], f"{_DRAWS}, no change among it"
     return [(step.name, fixed)], "the middle of what it draws"
 
@@ -116,8 +113,8 @@ def _middle_strength(record: OpRecord, values: Mapping[str, Any]) -> dict[str, A
     fixed: dict[str, Any] = {"balanced_scale": False} if values.get("balanced_scale") else {}
     for name, neutral in record.neutral.items():
         if values.get(name) is not None:
-            meaning = meaning_of(record.name, name)
-            fixed[name] = middle(meaning, values[name], neutral, is_whole=name.endswith("_px"))
+            meaning = ranges.meaning_of(record.name, name)
+            fixed[name] = eval_windows.middle(meaning, values[name], neutral, is_whole=name.endswith("_px"))
     return fixed
 
 

@@ -8,22 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import NO_HINT, Fix, Hint
-from augrecipes.ops import plugins, registry
-from augrecipes.ops.bounds import MOST_BYTES
-from augrecipes.ops.groups import DEGRADE
-from augrecipes.recipe import derive, suggest
-from augrecipes.recipe.checks import check_steps, obstacles, other_default
-from augrecipes.recipe.grammar import RESERVED, SCENE_KEYS, STACK, NamedView
+from augrecipes.ops import bounds, groups, plugins, registry
+from augrecipes.recipe import checks, derive, grammar, kinds, outputs, sections, suggest, targets, variants
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_scales, build_tta
-from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Output, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.outputs import build_output
 from augrecipes.recipe.problems import Problems, near, noted
-from augrecipes.recipe.sections import build_batch, build_views, check_batch, check_places
 from augrecipes.recipe.steps import build_steps
-from augrecipes.recipe.targets import build_targets
-from augrecipes.recipe.variants import Resolved
 
 # Keys that a function of their own reads, which `build` names. Others are plain values.
 _READ_APART = frozenset(
@@ -46,7 +37,7 @@ _ASKED = "it runs where the recipe is loaded from its file, or by augrecipes.loa
 _NAME = re.compile(KEYS["recipe"].schema["pattern"])
 
 
-def build(resolved: Resolved, problems: Problems) -> Recipe:
+def build(resolved: variants.Resolved, problems: Problems) -> Recipe:
     """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
     top = _with_scene_keys(resolved.top, problems)
     context = Context(problems, resolved)
@@ -57,24 +48,24 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         message = "recipes of kind views have steps in `views:`, and those before all of them in `shared:`"
         problems.add("E207", top.at["steps"], message, "steps")
     for key in top.entries:
-        if key in KEYS and key not in context.facts.keys and (owner := owners(key)):
+        if key in KEYS and key not in context.facts.keys and (owner := kinds.owners(key)):
             message = f"belongs to recipes of kind {owner}, and this is kind {context.kind}"
             problems.add("E207", top.at[key], message, key)
-    context.max_bytes = values.setdefault("max_bytes", MOST_BYTES)
+    context.max_bytes = values.setdefault("max_bytes", bounds.MOST_BYTES)
     context.scales = build_scales(context, top)
     _run_plugins(context, top.entries.get("plugins"), values.get("plugins", ()))
     context.inputs = inputs = build_inputs(context, top.entries.get("inputs"))
-    if (node := top.entries.get("stack")) is not None and context.value(node, STACK, "E204", "stack"):
+    if (node := top.entries.get("stack")) is not None and context.value(node, grammar.STACK, "E204", "stack"):
         context.inputs = inputs = replace(inputs, stack=plain(node))
     first = "shared" if context.facts.views else "steps"
     steps = _section(context, top, first) or ()
-    views = build_views(context, top)
+    views = sections.build_views(context, top)
     derived = "eval" in top.entries and plain(top.entries["eval"]) == DERIVED
     evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
-    output, by_target = build_output(context, top.entries.get("output"))
+    output, by_target = outputs.build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
-        inputs=replace(inputs, targets=Arguments(build_targets(context, top.entries.get("targets"), inputs))),
+        inputs=replace(inputs, targets=Arguments(targets.build_targets(context, top.entries.get("targets"), inputs))),
         steps=steps,
         eval=evaluation,
         output=output,
@@ -83,25 +74,25 @@ def build(resolved: Resolved, problems: Problems) -> Recipe:
         views=views,
         bag=build_bag(context, top.entries.get("bag")),
         tta=build_tta(context, top.entries.get("tta")),
-        batch=build_batch(context, top.entries.get("batch")),
+        batch=sections.build_batch(context, top.entries.get("batch")),
         file=resolved.file,
         derived=derived,
         **values,
     )
     _check_clashes(context, top, inputs, output)
-    for name in inputs.real.keys() - {step.args.get("target") for step in steps if step.name == DEGRADE}:
+    for name in inputs.real.keys() - {step.args.get("target") for step in steps if step.name == groups.DEGRADE}:
         place = getattr(getattr(top.entries["inputs"], "entries", {}).get(name), "place", top.place)
         message = f"no Degrade in `steps` makes {name}, so that all of it is read; leave it out"
         problems.add("E402", place, message, f"inputs.{name}.real")
     if recipe.correspondence:
         for listed in (recipe.steps, *(view.steps for view in recipe.views)):
-            check_places(context, listed)
+            sections.check_places(context, listed)
     for state in dict.fromkeys((recipe.in_epoch(0), recipe)) if context.facts.scales and not problems else ():
-        check_steps(context, state)
+        checks.check_steps(context, state)
     if recipe.tta is not None:
         _check_undone(context, top, recipe)
-    check_batch(context, recipe)
-    if context.translated and problems and (other := other_default(recipe)):
+    sections.check_batch(context, recipe)
+    if context.translated and problems and (other := checks.other_default(recipe)):
         step, message, fix = other
         problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
@@ -112,7 +103,7 @@ def _with_scene_keys(top: MappingNode, problems: Problems) -> MappingNode:
     inputs = top.entries.get("inputs")
     if not isinstance(inputs, MappingNode) or "scales" in top.entries:  # there each key may be a target of the pair
         return top
-    moved = {key: node for key, node in inputs.entries.items() if key in SCENE_KEYS}
+    moved = {key: node for key, node in inputs.entries.items() if key in grammar.SCENE_KEYS}
     for key in moved.keys() & top.entries.keys():
         problems.add("E402", inputs.at[key], "stands at the top, too; leave one of them out", f"inputs.{key}")
     rest = replace(inputs, entries={key: node for key, node in inputs.entries.items() if key not in moved})
@@ -148,8 +139,8 @@ def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
     """Note keys that are unknown or missing; of what extends a file that cannot be read any may be missing."""
     add = context.problems.add
     for key, place, _ in top.pairs():
-        if key in RESERVED:
-            add("E206", place, f"reserved for {RESERVED[key]}, which is not in version 1", key)
+        if key in grammar.RESERVED:
+            add("E206", place, f"reserved for {grammar.RESERVED[key]}, which is not in version 1", key)
         elif key not in KEYS:
             of_target = key in getattr(top.entries.get("scales"), "entries", ())
             hint = Hint(f"; what is said of a target's images stands in `inputs: {{{key}: ...}}`")
@@ -214,7 +205,9 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
     return label(build_steps(context, node, key=key))
 
 
-def _derived(context: Context, node: Node, steps: tuple[Step, ...], views: tuple[NamedView, ...]) -> tuple[Step, ...]:
+def _derived(
+    context: Context, node: Node, steps: tuple[Step, ...], views: tuple[grammar.NamedView, ...]
+) -> tuple[Step, ...]:
     if context.problems:
         return ()  # of steps that are wrong nothing can be derived
     steps = (*steps, *views[0].steps) if views else steps  # the first view is what evaluation sees
@@ -233,6 +226,6 @@ def _check_undone(context: Context, top: MappingNode, recipe: Recipe) -> None:
     if recipe.eval is None and "eval" not in top.entries:
         message = "views are made of samples of evaluation; add `eval:`, or `eval: derived`"
         context.problems.add("E406", top.at["tta"], message, "tta", _written("eval: derived"))
-    for step, why in obstacles(recipe.eval or ()):
+    for step, why in checks.obstacles(recipe.eval or ()):
         message = f"{why}, so that predictions cannot come back to the source, as `tta:` has them; leave it out"
         context.problems.add("E406", context.place(step), message, step.name)

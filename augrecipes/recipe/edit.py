@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from augrecipes.errors import Fix
-from augrecipes.recipe.addresses import StepNode, sections, walk_steps
+from augrecipes.recipe import addresses, parse, write
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, plain, same, walk
-from augrecipes.recipe.parse import parse_value, read_nodes
 from augrecipes.recipe.problems import Problems, Stop
-from augrecipes.recipe.write import flow
 
 GONE = object()  # the value of an argument that is removed
 
@@ -63,7 +61,7 @@ def read_spans(text: str) -> Spans:
     """
     problems = Problems()
     try:
-        return Spans(text, read_nodes(text, "<recipe>", problems)[0])
+        return Spans(text, parse.read_nodes(text, "<recipe>", problems)[0])
     except Stop:
         raise problems.error() from None
 
@@ -94,10 +92,10 @@ def applied(text: str, edits: Sequence[TextEdit]) -> str:
     return text
 
 
-def steps_of(spans: Spans) -> dict[str, StepNode]:
+def steps_of(spans: Spans) -> dict[str, addresses.StepNode]:
     """Every step that stands in a text, by path such as `steps.2.steps.0`; shapes that are no step are skipped."""
-    lists = sections(spans.top) if isinstance(spans.top, MappingNode) else []
-    return {step.path: step for section, path, node in lists for step in walk_steps(node, section, path)}
+    lists = addresses.sections(spans.top) if isinstance(spans.top, MappingNode) else []
+    return {step.path: step for section, path, node in lists for step in addresses.walk_steps(node, section, path)}
 
 
 def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
@@ -147,10 +145,10 @@ def _fix(title: str, edits: list[TextEdit]) -> QuickFix:
 
 def _pairs(text: str) -> dict[str, Any]:
     """Keys and values, as they are written in braces."""
-    return dict(parse_value(f"{{{text}}}"))
+    return dict(parse.parse_value(f"{{{text}}}"))
 
 
-def _innermost(spans: Spans, start: int) -> StepNode | None:
+def _innermost(spans: Spans, start: int) -> addresses.StepNode | None:
     places = ((step, step.item.place) for step in steps_of(spans).values())
     inside = [(at.end - at.start, step) for step, at in places if at.start <= start < max(at.end, at.start + 1)]
     return min(inside, key=lambda pair: pair[0], default=(0, None))[1]
@@ -165,19 +163,19 @@ def _entry_at(spans: Spans, mapping: MappingNode, start: int) -> str | None:
 def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]:
     """A key of the recipe with a value, behind the last one where there is none."""
     if key in top.entries:
-        return [TextEdit(spans.entry(top, key), f"{key}: {flow(value)}")]
+        return [TextEdit(spans.entry(top, key), f"{key}: {write.flow(value)}")]
     if top.flow:
         return [entry_added(spans, top, key, value)]
-    return [_inserted(_line_end(spans.text, top.place.end), f"{_break(spans.text)}{key}: {flow(value)}")]
+    return [_inserted(_line_end(spans.text, top.place.end), f"{_break(spans.text)}{key}: {write.flow(value)}")]
 
 
-def argument_set(spans: Spans, step: StepNode, argument: str, value: Any) -> list[TextEdit]:
+def argument_set(spans: Spans, step: addresses.StepNode, argument: str, value: Any) -> list[TextEdit]:
     """What to change for a step's argument to have a value, or to be `GONE`."""
     if step.arguments is not None:
         return _set(spans, step.arguments, argument, value)
     if value is GONE:
         return []
-    arguments = flow({argument: value})
+    arguments = write.flow({argument: value})
     if step.body is not None:  # `Name:` with nothing behind it, or null
         place = step.body.place
         return [TextEdit(place, f" {arguments}" if place.start == place.end else arguments)]
@@ -195,7 +193,7 @@ def override_set(spans: Spans, top: MappingNode, address: str, value: Any) -> li
     if value is GONE:
         return []
     end = _line_end(spans.text, spans.entry(top, "extends").end)
-    return [_inserted(end, f"{_break(spans.text)}set: {flow({address: value})}")]
+    return [_inserted(end, f"{_break(spans.text)}set: {write.flow({address: value})}")]
 
 
 def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextEdit]:
@@ -222,13 +220,13 @@ def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
     else:
         place = node.place
         bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # nothing is written: null
-        return [TextEdit(place, f" {flow(value)}" if bare else flow(value))]
+        return [TextEdit(place, f" {write.flow(value)}" if bare else write.flow(value))]
     return [edit for item, part in parts for edit in changes_of(spans, item, part)]
 
 
 def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> TextEdit:
     """A key that a mapping has not, behind its last one; in front of the first where the last spans lines."""
-    text, entry = spans.text, f"{flow(key)}: {flow(value)}"
+    text, entry = spans.text, f"{write.flow(key)}: {write.flow(value)}"
     names = list(mapping.entries)
     if mapping.flow:
         end = spans.entry(mapping, names[-1]).end if names else mapping.place.start + 1

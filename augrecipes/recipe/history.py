@@ -11,8 +11,7 @@ from math import inf, sqrt
 from pathlib import Path
 from typing import Any
 
-from augrecipes.ops import registry
-from augrecipes.ops.constants import to_name
+from augrecipes.ops import constants, registry
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.nodes import NOWHERE, from_value
 
@@ -73,7 +72,7 @@ def _short(value: float) -> float:
 
 def _both_ways(value: Any) -> Any:
     ways = value if isinstance(value, Mapping) else {"downscale": value, "upscale": value}
-    return {key: to_name("interpolation", way) for key, way in ways.items()}
+    return {key: constants.to_name("interpolation", way) for key, way in ways.items()}
 
 
 def _is_range(value: Any) -> bool:
@@ -162,7 +161,7 @@ def replacement(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
         return {}
     if RENAMED[name] == "border_mode":
         names = BORDERS if cls in BORDER_CLASSES or cls in CLASSES else {}
-        value = names.get(value, value) if isinstance(value, str) else to_name("border_mode", value)
+        value = names.get(value, value) if isinstance(value, str) else constants.to_name("border_mode", value)
         return {"border_mode": value}
     return {RENAMED[name]: value}
 
@@ -203,7 +202,7 @@ def current_arguments(cls: str, name: str, args: Arguments) -> dict[str, Any] | 
     if current is None and name in valid_arguments(cls):
         changed = new_meaning(cls, name, args)
         current = {name: args[name]} if changed is None else changed
-    return None if current is None else {key: to_name(key, value) for key, value in current.items()}
+    return None if current is None else {key: constants.to_name(key, value) for key, value in current.items()}
 
 
 def predates(cls: str, args: Arguments) -> bool:

@@ -12,16 +12,13 @@ from math import ceil, gcd, inf
 from typing import Any, get_args
 
 from augrecipes.ops.registry import foregrounds
-from augrecipes.recipe import grammar
-from augrecipes.recipe.arguments import Schema, check_value
-from augrecipes.recipe.bands import ChannelError, read_bands
+from augrecipes.recipe import arguments, bands, grammar, variants
 from augrecipes.recipe.grammar import BAG, IMAGE, INPUTS, SCALES, SCENE_KEYS, TAKEN, TTA, SlidingWindow, TtaViews
 from augrecipes.recipe.inputs import DEPTHS, OF_IMAGES, RANGES, MaskLabels, Presence
 from augrecipes.recipe.kinds import Facts, Kind, facts
 from augrecipes.recipe.model import Arguments, Bag, Boxes, Inputs, Keypoints, Position, Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
-from augrecipes.recipe.variants import Resolved
 
 # What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
 _IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
@@ -44,7 +41,7 @@ class Context:
     """
 
     problems: Problems
-    resolved: Resolved
+    resolved: variants.Resolved
     kind: Kind = "image"
     scales: dict[str, int] = field(default_factory=dict)
     max_bytes: int | None = None
@@ -69,14 +66,14 @@ class Context:
             self._ignored[line] = frozenset(code.strip() for code in codes if code.strip())
         return self._ignored[line]
 
-    def value(self, node: Node, schema: Schema, code: str, name: str) -> bool:
+    def value(self, node: Node, schema: arguments.Schema, code: str, name: str) -> bool:
         """Check one value; True when it is fine. Without a `code` problems have their own."""
-        wrong = check_value(schema, node)
+        wrong = arguments.check_value(schema, node)
         for each in wrong:
             self.problems.add(code or each.code, each.place, each.message, f"{name}{each.key}", each.hint)
         return not wrong
 
-    def fields(self, node: Node | None, schema: Schema, code: str, name: str) -> dict[str, Any]:
+    def fields(self, node: Node | None, schema: arguments.Schema, code: str, name: str) -> dict[str, Any]:
         """The values of a mapping; none where it is missing, or one of them is wrong."""
         return plain(node) if node is not None and self.value(node, schema, code, name) else {}
 
@@ -176,9 +173,9 @@ def _check_image(
     """Say what the names of channels and the depth say of images, and check what goes with that."""
     said, wrong = image.pop("channels", None), dict[str, str]()
     try:
-        image |= {"bands": read_bands(said)} if isinstance(said, dict) else {}
+        image |= {"bands": bands.read_bands(said)} if isinstance(said, dict) else {}
         image |= {"channels": image["bands"].seen.count if "bands" in image else int(said)} if said else {}
-    except ChannelError as error:
+    except bands.ChannelError as error:
         key = f"inputs.channels.{error.key}".rstrip(".")
         context.problems.add("E402", at["channels"], str(error), key, error.hint)
     depth, dtype = DEPTHS.get(image.pop("depth", None)), image.get("dtype")

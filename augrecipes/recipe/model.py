@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from augrecipes.ops import schedule
-from augrecipes.ops.bounds import MOST_BYTES
-from augrecipes.ops.catalog import Schema
+from augrecipes.ops import bounds, catalog, schedule
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.step import NOWHERE, Position, Step, label
@@ -37,11 +35,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-_NAME: Schema = {"type": ["string", "integer"], "pattern": "^[a-z0-9-]+$"}
-_LARGEST: Schema = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}
-_OUTPUT: Schema = {**grammar.OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}}
-_VIEWS: Schema = {"type": "object", "minProperties": 1, "additionalProperties": grammar.VIEW}
-_EVAL: Schema = {"anyOf": [{"const": DERIVED}, STEPS]}
+_NAME: catalog.Schema = {"type": ["string", "integer"], "pattern": "^[a-z0-9-]+$"}
+_LARGEST: catalog.Schema = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}
+_OUTPUT: catalog.Schema = {**grammar.OUTPUT, "additionalProperties": {"$ref": "#/$defs/output"}}
+_VIEWS: catalog.Schema = {"type": "object", "minProperties": 1, "additionalProperties": grammar.VIEW}
+_EVAL: catalog.Schema = {"anyOf": [{"const": DERIVED}, STEPS]}
 _BATCH = listing({"$ref": "#/$defs/batchStep"})
 
 
@@ -93,7 +91,7 @@ class Recipe(Displayed, RecipeMethods):
     )  # fmt: skip
     max_bytes: int | None = key(
         _LARGEST, "Of the largest image that a step may make, in memory; null: of any. More is an error beforehand.",
-        MOST_BYTES, changes="run",
+        bounds.MOST_BYTES, changes="run",
     )  # fmt: skip
     scales: Arguments = key(grammar.SCALES, "Pairs: relative grid of each target.", Arguments)
     allow_resampling: bool = key({"type": "boolean"}, "Pairs: let shared geometry resample.", False)

@@ -11,55 +11,51 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from augrecipes.recipe.bands import ChannelError, by_channel, colour_order
-from augrecipes.recipe.grammar import OUTPUT
-from augrecipes.recipe.inputs import RANGES
-from augrecipes.recipe.keys import Context
-from augrecipes.recipe.model import Normalize, Output
-from augrecipes.recipe.nodes import MappingNode, Node
-from augrecipes.recipe.problems import near
+from augrecipes.recipe import bands, grammar, inputs, keys, model, nodes, problems
 
 WHOLE = ("uint8", "uint16")  # dtypes of outputs that are levels
 # Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
-_IMAGENET = Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+_IMAGENET = model.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
-def imagenet(color: str, names: Sequence[str] = ()) -> Normalize:
+def imagenet(color: str, names: Sequence[str] = ()) -> model.Normalize:
     """What `normalize: imagenet` stands for, in the order in which channels leave; `names`: of these channels.
 
     >>> imagenet("bgr").mean, imagenet("rgb", ("g", "b", "r")).mean
     ((0.406, 0.456, 0.485), (0.456, 0.406, 0.485))
     """
-    order = colour_order(names)[:: -1 if color == "bgr" else 1]
+    order = bands.colour_order(names)[:: -1 if color == "bgr" else 1]
     mean, std = (tuple(values[k] for k in order) for values in (_IMAGENET.mean, _IMAGENET.std))
-    return Normalize(mean, std)
+    return model.Normalize(mean, std)
 
 
-def build_output(context: Context, node: Node | None) -> tuple[Output, dict[str, Output]]:
+def build_output(context: keys.Context, node: nodes.Node | None) -> tuple[model.Output, dict[str, model.Output]]:
     """The output of all targets, and of each target that is named (kind pair)."""
-    named: dict[str, MappingNode] = {}
-    for key, place, value in node.pairs() if isinstance(node, MappingNode) and context.facts.scales else ():
-        if key not in OUTPUT["properties"] and isinstance(value, MappingNode):
+    named: dict[str, nodes.MappingNode] = {}
+    for key, place, value in node.pairs() if isinstance(node, nodes.MappingNode) and context.facts.scales else ():
+        if key not in grammar.OUTPUT["properties"] and isinstance(value, nodes.MappingNode):
             named[key] = value
             if key not in context.scales:
-                context.problems.add("E314", place, f"unknown target {key!r}", "output", near(key, context.scales))
-    schema = {**OUTPUT, "properties": {**OUTPUT["properties"], **dict.fromkeys(named, OUTPUT)}}
+                context.problems.add(
+                    "E314", place, f"unknown target {key!r}", "output", problems.near(key, context.scales)
+                )
+    schema = {**grammar.OUTPUT, "properties": {**grammar.OUTPUT["properties"], **dict.fromkeys(named, grammar.OUTPUT)}}
     values = context.fields(node, schema, "E401", "output")
-    if not values or not isinstance(node, MappingNode):
-        return Output(), {}
+    if not values or not isinstance(node, nodes.MappingNode):
+        return model.Output(), {}
     own = {key: value for key, value in values.items() if key not in named}
     scaled, by_target = {"normalize", "range"}, {}
     for target, inner in named.items():
         # A target has what is said for all; of what contradicts, what is said of it.
         theirs = values[target]
-        where = MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
+        where = nodes.MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
         unscaled = theirs.get("dtype") in WHOLE or not scaled.isdisjoint(theirs)
         shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
         by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
     return _output(context, own, node, "output"), by_target
 
 
-def _output(context: Context, values: dict[str, Any], node: MappingNode, name: str) -> Output:
+def _output(context: keys.Context, values: dict[str, Any], node: nodes.MappingNode, name: str) -> model.Output:
     fields = dict(values)
     if "range" in fields:
         fields["range"] = tuple(map(float, fields["range"]))
@@ -67,28 +63,28 @@ def _output(context: Context, values: dict[str, Any], node: MappingNode, name: s
     try:
         fields["normalize"] = imagenet(color, names) if normalize == "imagenet" else None
         if isinstance(normalize, dict):
-            mean, std = (by_channel(key, normalize[key], names, color) for key in ("mean", "std"))
-            fields["normalize"] = Normalize(mean, std)
+            mean, std = (bands.by_channel(key, normalize[key], names, color) for key in ("mean", "std"))
+            fields["normalize"] = model.Normalize(mean, std)
             if len(mean) != len(std) and 1 not in (len(mean), len(std)):
-                raise ChannelError("std", f"mean has {len(mean)} numbers and std has {len(std)}")
-    except ChannelError as error:
+                raise bands.ChannelError("std", f"mean has {len(mean)} numbers and std has {len(std)}")
+    except bands.ChannelError as error:
         where: Any = node.entries["normalize"]
         place = where.entries[error.key].place if isinstance(normalize, dict) else where.place
         context.problems.add("E401", place, str(error), f"{name}.normalize", error.hint)
         fields["normalize"] = None
-    output = Output(**fields)
+    output = model.Output(**fields)
     for key, message in _contradictions(output, values):
         context.problems.add("E401", node.at[key], message, f"{name}.{key}")
     return output
 
 
-def _contradictions(output: Output, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _contradictions(output: model.Output, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Keys that contradict others, and how."""
     normalize, whole = output.normalize, output.dtype in WHOLE
     if output.dtype == "uint16" and output.where == "device":
         yield "where", "uint16 leaves the host as it is; leave `where` out"
     if normalize is None:
-        full = RANGES[output.dtype] if whole else 0
+        full = inputs.RANGES[output.dtype] if whole else 0
         if whole and "range" in values and output.range != (0.0, full):
             yield "range", f"{output.dtype} has the range [0, {full:.0f}]; use dtype: float32 for another"
         return

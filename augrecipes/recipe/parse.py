@@ -10,14 +10,9 @@ from typing import Any, Unpack
 
 import yaml
 
-from augrecipes.recipe import limits
-from augrecipes.recipe.document import build
-from augrecipes.recipe.gallery import find
-from augrecipes.recipe.model import Recipe
+from augrecipes.recipe import document, gallery, limits, model, variants, write
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, reported
-from augrecipes.recipe.variants import Changes, Overrides, SourceFile, Variants
-from augrecipes.recipe.write import text_of
 
 # libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -25,7 +20,9 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Source = str | os.PathLike[str] | Mapping[str, Any]  # of a recipe: what `load` takes
 
 
-def load(source: Source, *, overrides: Overrides = None, without: Sequence[str] = (), plugins: bool = True) -> Recipe:
+def load(
+    source: Source, *, overrides: variants.Overrides = None, without: Sequence[str] = (), plugins: bool = True
+) -> model.Recipe:
     """A recipe: of the gallery, from a file, or written in Python.
 
     Args:
@@ -45,24 +42,24 @@ def load(source: Source, *, overrides: Overrides = None, without: Sequence[str] 
     >>> load({"version": 1, "recipe": "mine", "steps": ["HorizontalFlip", {"Rotate": {"limit": 10}}]}).steps[1].site
     'Rotate#1'
     """
-    changes: Changes = {"overrides": overrides, "without": without, "plugins": plugins}
+    changes: variants.Changes = {"overrides": overrides, "without": without, "plugins": plugins}
     if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
-        return parse_text(text_of(source) if isinstance(source, Mapping) else source, **changes)
-    path = find(source)
+        return parse_text(write.text_of(source) if isinstance(source, Mapping) else source, **changes)
+    path = gallery.find(source)
     shown = os.fsdecode(path)
     with reported() as problems:
         data, root = limits.read_bytes(path, shown, problems), path.resolve().parent
     return parse_text(data, file=shown, root=root, **changes)
 
 
-def as_recipe(recipe: Recipe | Source) -> Recipe:
+def as_recipe(recipe: model.Recipe | Source) -> model.Recipe:
     """A Recipe as it is, and whatever else `load` takes loaded."""
-    return recipe if isinstance(recipe, Recipe) else load(recipe)
+    return recipe if isinstance(recipe, model.Recipe) else load(recipe)
 
 
 def parse_text(
-    text: str | bytes, *, file: str = "<recipe>", root: Path | None = None, **changes: Unpack[Changes]
-) -> Recipe:
+    text: str | bytes, *, file: str = "<recipe>", root: Path | None = None, **changes: Unpack[variants.Changes]
+) -> model.Recipe:
     """A recipe from YAML text.
 
     Args:
@@ -78,9 +75,9 @@ def parse_text(
     'HorizontalFlip#1'
     """
     folder = None if root is None else root.resolve()
-    source = SourceFile(file, None if folder is None else folder / Path(file).name, folder)
+    source = variants.SourceFile(file, None if folder is None else folder / Path(file).name, folder)
     with reported() as problems:
-        return build(Variants(read_nodes, problems).resolve(text, source, **changes), problems)
+        return document.build(variants.Variants(read_nodes, problems).resolve(text, source, **changes), problems)
 
 
 def parse_value(text: str) -> Any:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from augrecipes.errors import RecipeError
 from augrecipes.mixtures.families import MIXTURES
-from augrecipes.ops import groups, registry
-from augrecipes.ops.records import op_record
-from augrecipes.recipe import step_keys
-from augrecipes.recipe.arguments import Schema
+from augrecipes.ops import groups, records, registry
+from augrecipes.recipe import arguments, keys, model, problems, step_keys
 from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, TAKEN, VIEW, NamedView, P, is_ramped, mapping, ramped
-from augrecipes.recipe.keys import Context
-from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, describe, plain
-from augrecipes.recipe.problems import near
 from augrecipes.recipe.steps import build_steps, check_children, check_id, listed, placed_step, shape_of
 
 _LABELS = mapping({**VIEW["properties"], "steps": {}})  # steps are checked one by one
 _NO_STEPS = ListNode([], NOWHERE)
 
 
-def build_views(context: Context, top: MappingNode) -> tuple[NamedView, ...]:
+def build_views(context: keys.Context, top: MappingNode) -> tuple[NamedView, ...]:
     """What `views:` says; what is wrong is noted and left out."""
     node, add = top.entries.get("views"), context.problems.add
     if not context.facts.views or node is None:
@@ -45,7 +40,7 @@ def build_views(context: Context, top: MappingNode) -> tuple[NamedView, ...]:
     return tuple(views.values())
 
 
-def _view(context: Context, name: str, place: Place, body: MappingNode, before: dict[str, NamedView]) -> NamedView:
+def _view(context: keys.Context, name: str, place: Place, body: MappingNode, before: dict[str, NamedView]) -> NamedView:
     """One entry; `before`: those that stand before it."""
     add, label_ = context.problems.add, f"views.{name}"
     context.value(MappingNode({**body.entries, "steps": _NO_STEPS}, body.place, body.at), _LABELS, "E407", label_)
@@ -60,14 +55,14 @@ def _view(context: Context, name: str, place: Place, body: MappingNode, before: 
     if "steps" not in body.entries:
         add("E407", place, "key 'steps' is missing; `steps: []` leaves the image as it is", label_)
         return NamedView(name)
-    steps = label(build_steps(context, body.entries["steps"], f"{label_}.steps"), name)
+    steps = model.label(build_steps(context, body.entries["steps"], f"{label_}.steps"), name)
     return NamedView(name, values.get("count", 1), of if of in before else None, steps)
 
 
-def check_places(context: Context, steps: tuple[Step, ...]) -> None:
+def check_places(context: keys.Context, steps: tuple[model.Step, ...]) -> None:
     """Note the steps for which `correspondence:` has no matrix."""
     for step in steps:
-        record = op_record(step.name)
+        record = records.op_record(step.name)
         if step.is_group and not step.args.get("replace"):
             check_places(context, step.steps)
         elif step.is_group:
@@ -80,7 +75,7 @@ def check_places(context: Context, steps: tuple[Step, ...]) -> None:
             context.problems.add("E407", context.place(step), message, step.name)
 
 
-def refuse_views(recipe: Recipe, what: str) -> None:
+def refuse_views(recipe: model.Recipe, what: str) -> None:
     """RecipeError of a recipe of several views, for `what` is about one image; it says how to go on."""
     if recipe.views:
         of = recipe.views[0].name
@@ -91,10 +86,10 @@ def refuse_views(recipe: Recipe, what: str) -> None:
 _BATCH = {"$ref": "#/$defs/batchStep"}
 
 
-def step_schemas() -> dict[str, Schema]:
+def step_schemas() -> dict[str, arguments.Schema]:
     """JSON Schema of every step of `batch:` by its name."""
     own = {"p": {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}, "id": STEP_KEYS["id"]}
-    schemas: dict[str, Schema] = {
+    schemas: dict[str, arguments.Schema] = {
         name: mapping({**own, **record.arguments}, type=["object", "null"], description=record.about)
         for name, record in MIXTURES.items()
     }
@@ -103,29 +98,29 @@ def step_schemas() -> dict[str, Schema]:
     return schemas | {groups.ONE_OF: {**one_of, "properties": {**own, "steps": children}}}
 
 
-def schema() -> Schema:
+def schema() -> arguments.Schema:
     """JSON Schema of one step of `batch:`."""
     steps = {name: ramped(step) for name, step in step_schemas().items()}
     bare = [name for name, step in steps.items() if not step.get("required")]
     return {"anyOf": [{"enum": bare}, mapping(steps, minProperties=1, maxProperties=1)]}
 
 
-def build_batch(context: Context, node: Node | None) -> tuple[Step, ...]:
+def build_batch(context: keys.Context, node: Node | None) -> tuple[model.Step, ...]:
     """The steps of `batch:`, labelled; what is wrong is noted and left out."""
-    return () if node is None else label(_listed(context, node, "batch"))
+    return () if node is None else model.label(_listed(context, node, "batch"))
 
 
-def _listed(context: Context, node: Node, key: str) -> tuple[Step, ...]:
+def _listed(context: keys.Context, node: Node, key: str) -> tuple[model.Step, ...]:
     return listed(context, node, key, lambda item: _build(context, item))
 
 
-def _build(context: Context, node: Node) -> Step | None:
+def _build(context: keys.Context, node: Node) -> model.Step | None:
     place, name, body = shape_of(context, node)
     schema = step_schemas().get(name)
     if schema is None:
         message = "is a step of `steps:`" if registry.arguments(name) is not None else "unknown step of `batch:`"
         if name:
-            context.problems.add("E302", place, message, name, near(name, step_schemas()))
+            context.problems.add("E302", place, message, name, problems.near(name, step_schemas()))
         return None
     body = MappingNode({}, place) if body is None else body
     before, wanted = len(context.problems), {**schema, "required": ()}  # check_children says what a group wants
@@ -153,7 +148,7 @@ def _build(context: Context, node: Node) -> Step | None:
     return step
 
 
-def check_batch(context: Context, recipe: Recipe) -> None:
+def check_batch(context: keys.Context, recipe: model.Recipe) -> None:
     """Note steps of `batch:` that can act on no batch of this recipe."""
     for step in (inner for top in recipe.batch for inner in top.walk() if not inner.is_group):
         if refused := MIXTURES[step.name].refused(recipe, step.args):

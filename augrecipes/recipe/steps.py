@@ -8,26 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import NO_HINT, Fix, Hint
-from augrecipes.ops import bounds, groups, policies, registry
-from augrecipes.ops.catalog import own_part
-from augrecipes.ops.records import op_record
-from augrecipes.ops.refused import REFUSED
+from augrecipes.ops import bounds, catalog, groups, policies, records, refused, registry, schedule
 from augrecipes.ops.registry import chance
-from augrecipes.ops.schedule import ends, in_epoch, schedules_in
-from augrecipes.recipe import grammar, limits, step_keys, suggest
+from augrecipes.recipe import checks, grammar, history, kinds, limits, step_keys, suggest
 from augrecipes.recipe.arguments import check_value
-from augrecipes.recipe.checks import check_group
 from augrecipes.recipe.grammar import STEP_KEYS, P
-from augrecipes.recipe.history import CLASSES, REMOVED, is_old
 from augrecipes.recipe.keys import Context
-from augrecipes.recipe.kinds import owners
 from augrecipes.recipe.model import GROUPS, Arguments, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import near
 from augrecipes.recipe.step_keys import limited, step_channels, step_files
 
 RESERVED = ("p", *STEP_KEYS)
-_GROUPS = {name: own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
+_GROUPS = {name: catalog.own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
 # Lints that nobody can heed who writes a policy: it stands behind a crop, and its steps have their places in a table.
 _PUBLISHED = frozenset({"L103", "L301", "L503"})
 _ID = re.compile(STEP_KEYS["id"]["pattern"])
@@ -116,11 +109,13 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
 def check_children(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
     """Note what is wrong with the steps in a group, in any epoch, if nothing is yet: `before` it was read."""
     draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
-    if draws and not any(any(map(chance, in_epoch(step, epoch).steps)) for epoch in (0, *ends(step.steps))):
+    if draws and not any(
+        any(map(chance, schedule.in_epoch(step, epoch).steps)) for epoch in (0, *schedule.ends(step.steps))
+    ):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
     for epoch in step_keys.epochs_of({str(k): each.schedule for k, each in enumerate((step, *step.steps))}):
         if len(context.problems) == before:
-            check_group(context, in_epoch(step, epoch), body, place)
+            checks.check_group(context, schedule.in_epoch(step, epoch), body, place)
 
 
 def _policy(context: Context, name: str, body: MappingNode, place: Place, inside: tuple[str, ...]) -> Step | None:
@@ -155,7 +150,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
 
 def _with_schedules(step: Step, body: Mapping[str, Any]) -> Step:
     """A step that was built as it is in the end, and those in it, with the schedules of what is written."""
-    written = {key: value for key, value in body.items() if key != "steps" and schedules_in(value)}
+    written = {key: value for key, value in body.items() if key != "steps" and schedule.schedules_in(value)}
     bodies = [inner for child in body.get("steps", ()) for inner in child.values()]
     steps = tuple(map(_with_schedules, step.steps, bodies))
     return replace(step, steps=steps, schedule=Arguments({**step.schedule.plain(), **written}))
@@ -192,7 +187,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     problems = context.problems
     if name == groups.DEGRADE:
         if not context.facts.scales:
-            message = f"makes one target out of another, which only recipes of kind {owners('scales')} have"
+            message = f"makes one target out of another, which only recipes of kind {kinds.owners('scales')} have"
             problems.add("E207", place, message, name)
         elif groups.DEGRADE in inside:
             problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
@@ -201,13 +196,13 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
             problems.add("E312", place, message, name)
     if name in (*GROUPS, *groups.POLICIES) or name == groups.DEGRADE:
         return True
-    if op_record(name).resizes == "target" and groups.DEGRADE not in inside:
+    if records.op_record(name).resizes == "target" and groups.DEGRADE not in inside:
         problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
         return True
     if registry.arguments(name) is not None:
         return True
-    if name in REFUSED:
-        problems.add("E303", place, REFUSED[name], name)
+    if name in refused.REFUSED:
+        problems.add("E303", place, refused.REFUSED[name], name)
     elif "." in name:
         message = "steps are class names, never dotted paths; augrecipes.register(cls) makes a class of yours known"
         last = name.rsplit(".", 1)[1]
@@ -216,7 +211,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     else:
         valid = (*registry.names(), *GROUPS, *groups.POLICIES)
         arguments = {} if body is None else plain(body)
-        context.translated = context.translated or name in CLASSES
+        context.translated = context.translated or name in history.CLASSES
         problems.add("E302", place, "unknown step", name, suggest.step(name, arguments, valid))
     return False
 
@@ -229,7 +224,7 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
         if node is None or (name == groups.DEGRADE and key == "target"):
             continue
         label = f"{name}.{key}"
-        if key not in context.facts.keys and (owner := owners(key)):
+        if key not in context.facts.keys and (owner := kinds.owners(key)):
             place, message = body.at.get(key, node.place), f"belongs to recipes of kind {owner}"
             context.problems.add("E207", place, message, label, _meant(name, key))
             continue
@@ -252,7 +247,7 @@ def check_id(context: Context, node: Node, label: str) -> None:
     problems = context.problems
     if not isinstance(value, str) or not _ID.fullmatch(value):
         problems.add("E311", node.place, "an id starts with a letter and holds letters, digits, - and _", label)
-    elif value in GROUPS or value in REFUSED or value in registry.names():
+    elif value in GROUPS or value in refused.REFUSED or value in registry.names():
         problems.add("E311", node.place, f"{value!r} is the name of a class; choose another id", label)
     elif value in context.ids:
         line = context.ids[value].line
@@ -305,11 +300,11 @@ def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> 
                 hint = suggest.value(name, key, problem.code, plain(node)) or problem.hint
                 context.problems.add(problem.code, problem.place, problem.message, f"{name}.{key}", hint)
             arguments[key] = plain(node)
-        elif key in schema.get("x-python", ()) and (name, key) not in REMOVED:
+        elif key in schema.get("x-python", ()) and (name, key) not in history.REMOVED:
             context.problems.add("E304", at, f"{key!r} takes a Python object, which a recipe cannot hold", name)
         elif not open_ended:
             written = plain(body)
-            context.translated = context.translated or is_old(name, key, written)
+            context.translated = context.translated or history.is_old(name, key, written)
             hint = suggest.argument(name, key, written, [*valid, *inner, *RESERVED[:2]])
             takes = "" if hint.text else f"; it takes {', '.join([*valid, *inner, 'p'])}"
             context.problems.add("E304", at, f"unknown argument {key!r}{takes}", name, hint)

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from augrecipes.errors import NO_HINT, Fix, Hint
-from augrecipes.ops.bounds import verdict
-from augrecipes.ops.checks import is_number
+from augrecipes.ops import bounds, checks
 from augrecipes.recipe import history
 from augrecipes.recipe.arguments import check_value
 from augrecipes.recipe.model import Arguments, Step
@@ -32,7 +31,7 @@ def step(name: str, args: Any, valid: Iterable[str]) -> Hint:
     """
     if name in history.CLASSES:
         new, today = history.CLASSES[name], history.current_step(name, args if isinstance(args, Mapping) else {})
-        is_valid = today and _accepted(new, today) and verdict(Step(new, Arguments(today))) is None
+        is_valid = today and _accepted(new, today) and bounds.verdict(Step(new, Arguments(today))) is None
         return _write(f"{new}: {flow(today)}", "step") if is_valid else hint_at(new)
     return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
@@ -94,7 +93,7 @@ def value(cls: str, name: str, code: str, written: Any) -> Hint:
     if code == "E307" and (cls, name) in history.VALUES:
         return Hint(f"; {history.VALUES[cls, name]}")
     pair = {name: [written, written]}
-    is_one = code == "E306" and is_number(written)
+    is_one = code == "E306" and checks.is_number(written)
     return _write(flow(pair)[1:-1], "entry") if is_one and _accepted(cls, pair) else NO_HINT
 
 

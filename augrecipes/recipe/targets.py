@@ -13,10 +13,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from augrecipes.ops.constants import INTERPOLATION
-from augrecipes.recipe.grammar import TAKEN, TARGET
+from augrecipes.recipe import grammar, keys, nodes
 from augrecipes.recipe.inputs import Inputs
-from augrecipes.recipe.keys import Context
-from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 
 LikeName = Literal["image", "mask", "masks", "vectors", "normals"]
 _MOST = 64  # pixels along one of the other grid
@@ -94,21 +92,21 @@ def missing_targets(targets: Mapping[str, Target], there: Any) -> list[str]:
     return [name for name, target in targets.items() if target.presence == "required" and name not in there]
 
 
-def build_targets(context: Context, node: Node | None, inputs: Inputs) -> dict[str, Target]:
+def build_targets(context: keys.Context, node: nodes.Node | None, inputs: Inputs) -> dict[str, Target]:
     """What `targets:` says; what is wrong is noted and left out."""
     targets: dict[str, Target] = {}
-    if node is not None and not isinstance(node, MappingNode):
-        message = f"must be a mapping of targets, got {describe(node)}"
+    if node is not None and not isinstance(node, nodes.MappingNode):
+        message = f"must be a mapping of targets, got {nodes.describe(node)}"
         context.problems.add("E408", node.place, message, "targets")
-    for name, place, body in node.pairs() if isinstance(node, MappingNode) else ():
+    for name, place, body in node.pairs() if isinstance(node, nodes.MappingNode) else ():
         if why := _wrong_name(name, inputs.row_keys):
             context.problems.add("E408", place, why, "targets")
-        elif context.value(body, TARGET, "E408", f"targets.{name}"):
-            values = plain(body)
+        elif context.value(body, grammar.TARGET, "E408", f"targets.{name}"):
+            values = nodes.plain(body)
             values |= {"fill": tuple(values["fill"])} if isinstance(values.get("fill"), list) else {}
             targets[name] = Target(**values)
             for key, message in _contradictions(targets[name], inputs):
-                where: Place = getattr(body, "at", {}).get(key, place)
+                where: nodes.Place = getattr(body, "at", {}).get(key, place)
                 context.problems.add("E408", where, message, f"targets.{name}.{key}")
     return targets
 
@@ -116,7 +114,7 @@ def build_targets(context: Context, node: Node | None, inputs: Inputs) -> dict[s
 def _wrong_name(name: str, taken: frozenset[str]) -> str:
     if not name.isidentifier() or keyword.iskeyword(name):
         return f"a target's name is a Python name, got {name!r}"
-    is_taken = name in TAKEN | _TAKEN | taken or name.startswith("_")
+    is_taken = name in grammar.TAKEN | _TAKEN | taken or name.startswith("_")
     return f"{name!r} means something else in a sample; choose another name" if is_taken else ""
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from augrecipes.errors import counted
-from augrecipes.recipe import gallery, limits
-from augrecipes.recipe.addresses import StepNode, Steps, assign, find_step, remove
-from augrecipes.recipe.model import NOWHERE, Position
+from augrecipes.recipe import addresses, gallery, limits, model
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Place, Scalar, describe, from_value, plain
 from augrecipes.recipe.problems import Problems, Stop, near
 
@@ -81,7 +79,7 @@ class Resolved:
     top: MappingNode
     lines: Mapping[str, Sequence[str]]
     file: str
-    extends: Position = NOWHERE
+    extends: model.Position = model.NOWHERE
     partial: bool = False
     runs_plugins: bool = True
     read: Read | None = None
@@ -132,7 +130,7 @@ class Variants:
                 except TypeError as error:
                     self._problems.add("E507", here, str(error), str(address))
             self._change(top, values, from_value([str(address) for address in changes.get("without", ())], here))
-        extends, plugins = Position(extends_place.line, extends_place.col), changes.get("plugins", True)
+        extends, plugins = model.Position(extends_place.line, extends_place.col), changes.get("plugins", True)
         return Resolved(top, self._lines, source.shown, extends, self._partial, plugins, self._read)
 
     def _one(self, data: str | bytes, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode:
@@ -225,21 +223,21 @@ class Variants:
         left_out = without.items if isinstance(without, ListNode) else [] if without is None else [without]
         if not left_out and not (values and values.entries):
             return
-        steps = Steps(top)
-        gone: dict[int, tuple[StepNode, Place]] = {}
+        steps = addresses.Steps(top)
+        gone: dict[int, tuple[addresses.StepNode, Place]] = {}
         for item in left_out:
             address = plain(item)
             if not isinstance(address, str):
                 add("E507", item.place, f"must be a step's name or id, got {describe(item)}", "without")
-            elif (addressed := find_step(steps, address, item.place, self._problems)) is None:
+            elif (addressed := addresses.find_step(steps, address, item.place, self._problems)) is None:
                 continue
             elif addressed[1]:
                 add("E507", item.place, "leaves out whole steps; an argument is changed with `set:`", address)
             else:
                 gone[id(addressed[0])] = addressed[0], item.place
         for address, place, value in values.pairs() if values else ():
-            assign(top, steps, address, place=place, value=value, problems=self._problems)
-        remove(step for step, _ in gone.values())
+            addresses.assign(top, steps, address, place=place, value=value, problems=self._problems)
+        addresses.remove(step for step, _ in gone.values())
         for step, place in gone.values():
             if not step.parent.items:  # a group that this leaves empty is an error of the variant
                 step.parent.place = place

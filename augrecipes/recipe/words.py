@@ -7,48 +7,23 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import harmless
 from augrecipes.mixtures.families import MIXTURES
-from augrecipes.ops import registry
-from augrecipes.ops.constants import to_name
+from augrecipes.ops import constants, ranges, records, registry
 from augrecipes.ops.groups import DEGRADE, GROUPS, POLICIES
-from augrecipes.ops.ranges import meaning_of
-from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective
 from augrecipes.ops.schedule import is_schedule
-from augrecipes.recipe import grammar
-from augrecipes.recipe.arguments import Schema, bounds, expected
-from augrecipes.recipe.model import Step
-from augrecipes.recipe.sections import step_schemas
+from augrecipes.recipe import arguments, grammar, model, sections
 
 _MOST = 5  # facts of one step
-# Settings, and what follows from other parameters.
-_LEFT_OUT = {
-    "shape", "interpolation", "mask_interpolation", "fill", "fill_mask", "bbox_matrix", "matrix_bbox", "order",
-    "seed", "random_seed", "x_min", "x_max", "y_min", "y_max", "max_height", "max_width", "image_type", "rows",
-    "output_shape", "border_mode", "mask", "mode", "cols", "mask_drop_mask", "mask_drop_values", "drop_values",
-    "map_y", "radiuses", "rotate_method",
-}  # fmt: skip
-_TIMES = ("brightness", "contrast", "saturation", "alpha", "scale", "multiplier", "factors", "scale_factors")
-_SIGNED = ("beta", "sat_shift", "val_shift", "hue_shift", "hue")
-_CALLED = {
-    "alpha": "contrast", "beta": "brightness", "hue_shift": "hue", "sat_shift": "saturation", "val_shift": "value",
-    "rotate": "angle", "num_bits": "bits", "ksize": "kernel", "sigma": "σ", "noise_map": "noise",
-}  # fmt: skip
-_SYMMETRIES = {
-    "e": "unchanged", "r90": "rotated by 90°", "r180": "rotated by 180°", "r270": "rotated by 270°",
-    "v": "flipped vertically", "h": "flipped horizontally", "t": "transposed", "hvt": "transposed the other way",
-}  # fmt: skip
+_TABLES = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
 _AS_CALL, _INNER = "in Python, as a call of its class", "as the steps that it is made of"
 _RUNS = {"host-drawn": "natively, but Python draws, because boxes decide what", "opaque": _AS_CALL}
-_OF_ONE_NUMBER = {
-    "symmetric": "-s to s", "around_one": "1 - s to 1 + s", "from_zero": "0 to s", "from_one": "1 to s",
-    "from_three": "3 to s",
-}  # fmt: skip
 
 
 def text(value: Any, levels: int = 20) -> str:
@@ -89,7 +64,7 @@ def brief(description: Mapping[str, Any]) -> str:
     'CenterCrop(height: 8, width: 8)'
     """
     name = description["step"]
-    defaults = json.loads(json.dumps(effective(Step(name)), default=str))
+    defaults = json.loads(json.dumps(effective(model.Step(name)), default=str))
     parts = [
         text({key: value})
         for key, value in description.items()
@@ -123,7 +98,7 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     >>> in_words({"crop_coords": (30, 12, 254, 236)})
     'window 224×224 at (30, 12)'
     """
-    left_out = _LEFT_OUT - {"interpolation", "image_type"} if whole else _LEFT_OUT
+    left_out = {*_TABLES["left_out"]} - ({"interpolation", "image_type"} if whole else set())
     known = {name: value for name, value in params.items() if name not in left_out and value is not None}
     if "rotate" in known or "angle" in known:
         known.pop("matrix", None)  # which follows from it
@@ -139,7 +114,7 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
 def _fact(name: str, value: Any) -> str:
     if (special := _SPECIAL.get(name)) is not None:
         return special(value)
-    called, times = _CALLED.get(name, name.replace("_", " ")), "× " if name in _TIMES else ""
+    called, times = _TABLES["called"].get(name, name.replace("_", " ")), "× " if name in _TABLES["times"] else ""
     if isinstance(value, Mapping):
         parts = {key: _number(part) for key, part in value.items() if isinstance(part, Real)}
         if name == "scale":
@@ -156,7 +131,7 @@ def _fact(name: str, value: Any) -> str:
         if name in ("angle", "rotate", "slant") or name.startswith("pad_"):
             unit = " px" if name.startswith("pad_") else "°"
             return f"{called} {_number(number)}{unit}" if number else ""
-        sign = "+" if number > 0 and (name in _SIGNED or "shift" in name) else ""
+        sign = "+" if number > 0 and (name in _TABLES["signed"] or "shift" in name) else ""
         return f"{called} {times}{sign}{_number(number) if array.dtype.kind == 'f' or times else int(number)}"
     if "kernel" in name and array.dtype.kind == "f":
         return f"{called} {'×'.join(map(str, array.shape))}"
@@ -203,12 +178,12 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
     "holes": lambda value: f"{len(value)} hole{'' if len(value) == 1 else 's'}",
     "channels_to_drop": lambda value: f"without {_channels(value)}",
     "channels_shuffled": lambda value: f"order of {_channels(value)}",
-    "group_element": lambda value: _SYMMETRIES.get(str(value), str(value)),
+    "group_element": lambda value: str(_TABLES["symmetries"].get(str(value), value)),
     "factor": lambda value: f"rotated by {90 * int(value)}°" if int(value) else "unchanged",
     "temperature": lambda value: f"{value} K",
     "kind": str,
     "side": lambda value: f"{value} px",
-    "interpolation": lambda value: str(to_name("interpolation", value)),
+    "interpolation": lambda value: str(constants.to_name("interpolation", value)),
     "image_type": lambda value: str(value).strip("."),
 }
 
@@ -240,7 +215,7 @@ def step_facts(name: str) -> dict[str, Any]:
     >>> {key: facts["arguments"][3][key] for key in ("argument", "takes", "default")}
     {'argument': 'white_threshold', 'takes': 'number or null, between 0 and 1', 'default': '0.85'}
     """
-    groups = {**step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
+    groups = {**sections.step_schemas(), **grammar.GROUPS, **grammar.POLICIES, DEGRADE: grammar.DEGRADE}
     schema: Any = groups.get(name) or registry.arguments(name)
     about = {"step": name, "about": schema["description"].removesuffix(".")}
     facts = dict(_mixture_facts(name) if name in MIXTURES else _class_facts(name))
@@ -256,7 +231,7 @@ def _mixture_facts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _class_facts(name: str) -> Iterator[tuple[str, str]]:
-    if (record := op_record(name)).is_known:
+    if (record := records.op_record(name)).is_known:
         runs = _RUNS.get(record.runs, f"natively{record.runs.removeprefix('native')}")
         yield "runs", f"{runs}, with {record.native_when}" if record.native_when else runs
         yield "masks, boxes, keypoints", record.annotation_effect
@@ -270,21 +245,21 @@ def _class_facts(name: str) -> Iterator[tuple[str, str]]:
         yield "runs", _AS_CALL if registry.is_registered(name) else _INNER
 
 
-def _argument_facts(name: str, schema: Schema) -> Iterator[dict[str, str]]:
+def _argument_facts(name: str, schema: arguments.Schema) -> Iterator[dict[str, str]]:
     for key, part in schema["properties"].items():
-        takes = ", ".join(filter(None, (re.sub(r"\ba ", "", expected(part)), _range(part))))
+        takes = ", ".join(filter(None, (re.sub(r"\ba ", "", arguments.expected(part)), _range(part))))
         default = text(part["default"]) if "default" in part else "required" * (key in schema.get("required", ()))
-        alone = _OF_ONE_NUMBER.get(meaning_of(name, key)) if "pair" in takes else None
+        alone = _TABLES["of_one_number"].get(ranges.meaning_of(name, key)) if "pair" in takes else None
         about = part.get("description", "").removesuffix(".") + (f"; a number s alone: {alone}" if alone else "")
         if part != grammar.STEP_KEYS.get(key):  # which every step has
             yield {"argument": key, "default": default, "takes": takes, "meaning": about}
 
 
-def _range(schema: Schema) -> str:
+def _range(schema: arguments.Schema) -> str:
     """Between which bounds its numbers lie; empty without bounds.
 
     >>> _range({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}]})
     'greater than 0'
     """
     parts = [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), schema.get("items", {})] if schema else ()
-    return " or ".join(dict.fromkeys(filter(None, (bounds(schema), *map(_range, parts)))))
+    return " or ".join(dict.fromkeys(filter(None, (arguments.bounds(schema), *map(_range, parts)))))

@@ -10,15 +10,10 @@ from typing import Any
 import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError, harmless
-from augrecipes.ops import policies
-from augrecipes.ops.frozen import Arguments
-from augrecipes.recipe import derive
-from augrecipes.recipe.grammar import TtaViews
+from augrecipes.ops import frozen, policies
+from augrecipes.recipe import derive, grammar, nodes, outputs, targets
 from augrecipes.recipe.inputs import DEPTHS
 from augrecipes.recipe.model import DERIVED, KEYS, Inputs, Output, Recipe, Step, canonical
-from augrecipes.recipe.nodes import NumberError, Place, from_value, resolve
-from augrecipes.recipe.outputs import imagenet
-from augrecipes.recipe.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,7 @@ def _targets(recipe: Recipe) -> Lines:
     if recipe.targets:
         yield ("targets",), "", "targets:"
     for name, target in recipe.targets.items():
-        said = {"like": target.like, **_changed(target, Target(target.like))}
+        said = {"like": target.like, **_changed(target, targets.Target(target.like))}
         yield None, "  ", f"{name}: {flow(said)}"
 
 
@@ -162,7 +157,7 @@ def _as_written(step: Step) -> Step:
         return step
     scheduled = step.written.schedule.plain()
     ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
-    schedule = Arguments({**scheduled, **step.schedule.plain()})
+    schedule = frozen.Arguments({**scheduled, **step.schedule.plain()})
     said: dict[str, Any] = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
     written = replace(step.written, schedule=schedule, **said)
     return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
@@ -195,7 +190,7 @@ def _step(step: Step, at: At, indent: str) -> Lines:
     yield from _listed("steps", step.steps, at, indent + "    ")
 
 
-def views_of(views: TtaViews) -> dict[str, Any]:
+def views_of(views: grammar.TtaViews) -> dict[str, Any]:
     """What is written of `tta:`."""
     return {key: value for key, value in asdict(views).items() if value is not None}
 
@@ -230,7 +225,9 @@ def _output(output: Output, names: Sequence[str]) -> dict[str, Any]:
     if "range" in changed:
         changed["range"] = [int(bound) for bound in changed.pop("range")]
     if normalize is not None:
-        changed["normalize"] = "imagenet" if not names and normalize == imagenet(output.color) else asdict(normalize)
+        changed["normalize"] = (
+            "imagenet" if not names and normalize == outputs.imagenet(output.color) else asdict(normalize)
+        )
     return changed
 
 
@@ -247,7 +244,7 @@ def text_of(document: Mapping[str, Any]) -> str:
       - {Blur: {p: 0.5}}
     """
     try:
-        from_value(document, Place())
+        nodes.from_value(document, nodes.Place())
     except (TypeError, RecursionError) as error:
         what = "nested without end" if isinstance(error, RecursionError) else str(error)
         raise RecipeError(problems=[Diagnostic(what, 1, 1, "E507", "recipe", "<recipe>")]) from None
@@ -284,8 +281,8 @@ def flow(value: Any) -> str:
 def _text(text: str) -> str:
     """Text bare where it is safe, otherwise in double quotes."""
     try:
-        bare = resolve(text) == text and isinstance(resolve(text), str)
-    except NumberError:
+        bare = nodes.resolve(text) == text and isinstance(nodes.resolve(text), str)
+    except nodes.NumberError:
         bare = False
     safe = text and all(c.isascii() and (c.isalnum() or c in "_-./ ") for c in text) and text[0].isalnum()
     if bare and safe and text[-1] != " " and "  " not in text:

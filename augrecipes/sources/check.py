@@ -10,9 +10,7 @@ from typing import Any
 
 from augrecipes.compiler.run.labels import labels_of
 from augrecipes.errors import DataError, Lines, counted
-from augrecipes.images.encoded import open_encoded
-from augrecipes.images.losses import ALPHA
-from augrecipes.images.reading import read_headers
+from augrecipes.images import encoded, losses, reading
 from augrecipes.lint.meaning import mask_hint
 from augrecipes.machine import in_threads
 from augrecipes.progress import Parts
@@ -74,7 +72,7 @@ def look_at_files(
     """
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
-    headers = dict(zip(every, read_headers(every, partial(advance, "reading headers")), strict=True))
+    headers = dict(zip(every, reading.read_headers(every, partial(advance, "reading headers")), strict=True))
     least, decode = defects.least_sizes(recipe, mode, IMAGE), decode_arguments(recipe.inputs)
     how = {name: value for name, value in decode.items() if name != "exif"}
     counts = {path: header.channels for path, header in headers.items() if not isinstance(header, str)}
@@ -102,7 +100,7 @@ def look_at_files(
         yield from unfit(recipe, images[k], size, least, boxes, points)
 
     def look(path: str) -> None:
-        image = open_encoded(path, **decode)
+        image = encoded.open_encoded(path, **decode)
         if note := image.note(image.array() if "dtype" in decode else image.stored()):
             ranges[path] = f"has {note}"
 
@@ -123,7 +121,7 @@ def look_at_files(
     some = [k for k, header in good.items() if content or table.targets or header.bits > 8]
     decoded = zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True)
     fine = {*good}.difference([k for k, faults in decoded if blame(k, faults)])
-    alpha = {images[k]: ALPHA for k, header in good.items() if header.alpha and (decode["channels"] or 4) < 4}
+    alpha = {images[k]: losses.ALPHA for k, header in good.items() if header.alpha and (decode["channels"] or 4) < 4}
     profiles = {} if recipe.inputs.icc else defects.profile_notes({images[k]: header for k, header in good.items()})
     for notes in filter(None, (alpha, ranges, profiles)):
         findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")

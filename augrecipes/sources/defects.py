@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,7 @@ from augrecipes.images.format import ImageHeader
 from augrecipes.images.losses import find_loss
 from augrecipes.images.profiles import PROFILE, foreign_profile
 from augrecipes.images.reading import MaybeHeader
-from augrecipes.ops import registry
-from augrecipes.ops.records import op_record
+from augrecipes.ops import records, registry
 from augrecipes.recipe.model import Inputs, Mode, Recipe, Step
 from augrecipes.sources.files import MAX_PIXELS
 
@@ -26,23 +27,7 @@ _TURNED = 5  # EXIF orientations from here on exchange height and width
 _MOST_LINES = 300
 
 # Kinds, in the order in which a report tells them.
-KINDS = {
-    "row": "rows and labels that cannot be used",
-    "record": "annotations that cannot be used",
-    "absent": "targets that the recipe requires",
-    "bag": "bags that cannot be used",
-    "ambiguous": "ambiguous names",
-    "missing": "no partner",
-    "unreadable": "files that cannot be read",
-    "size": "sizes that do not fit the scales",
-    "resized": "images of another size than their annotations are for",
-    "mask": "masks that do not fit their images",
-    "box": "boxes that do not fit their images",
-    "keypoint": "keypoints that do not fit their images",
-    "channels": "channels that differ within a pair",
-    "small": "images smaller than the crop",
-    "content": "images that do not show the same",
-}
+KINDS: dict[str, str] = json.loads(Path(__file__).with_name("defects.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +154,7 @@ def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, 
     for step in steps:
         if step.target and len(step.target) < len(units):
             continue  # the steps of one target leave its size alone
-        if not op_record(step.name).cuts_sides:
+        if not records.op_record(step.name).cuts_sides:
             return None
         values = registry.effective(step)
         if values.get("pad_if_needed") or values["p"] < 1:

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError, counted
+from augrecipes.sources import defects, listing
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
 from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
-from augrecipes.sources.defects import Defect, Findings
-from augrecipes.sources.listing import Layout, list_folders
 from augrecipes.sources.names import by_longest_stem, by_scene, match_folders, stem, template
 from augrecipes.sources.paths import PathGroups, PathLike, PathTable
 
@@ -32,10 +31,10 @@ _FARTHEST = 1e30  # of a coordinate
 def table_of_folders(
     roots: Sequence[PathLike],
     masks: Sequence[PathLike],
-    findings: Findings,
+    findings: defects.Findings,
     *,
     cache: bool = True,
-    layout: Layout = "auto",
+    layout: listing.Layout = "auto",
     targets: Mapping[str, Sequence[PathLike]] | None = None,
     stacks: bool = False,
 ) -> Columns:
@@ -55,7 +54,7 @@ def table_of_folders(
         DataError: a folder is missing or empty, or no file is named by the template.
         ValueError: a template with more or less than one `{stem}` in its last part.
     """
-    table = list_folders(roots, cache=cache, layout=layout, stacks=stacks)
+    table = listing.list_folders(roots, cache=cache, layout=layout, stacks=stacks)
     several = any("*" in os.fsdecode(path).removesuffix(".*") for path in masks if _STEM in os.fsdecode(path))
     beside = ({"masks" if several else "mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
@@ -67,7 +66,7 @@ def table_of_folders(
     matches, others = dict[str, dict[int, list[int]]](), dict.fromkeys(named, table.images)
     for what, (folders, last) in named.items():
         if folders:
-            others[what] = list_folders(folders, cache=cache, layout="flat", stacks=stacks).images
+            others[what] = listing.list_folders(folders, cache=cache, layout="flat", stacks=stacks).images
         matches[what] = _match(table.images, own, others[what], folders or roots, what, last, findings)
     keep = sorted(set[int].intersection(*map(set, matches.values())))
     groups = {what: PathGroups.chosen(others[what], [chosen[k] for k in keep]) for what, chosen in matches.items()}
@@ -99,7 +98,7 @@ def _pattern(last: str) -> re.Pattern[str]:
 
 def _match(
     images: PathTable, own: Mapping[int, str], table: PathTable, folders: Sequence[PathLike], what: str, last: str,
-    findings: Findings,
+    findings: defects.Findings,
 ) -> dict[int, list[int]]:  # fmt: skip
     """The partner of each image that has one, by their positions, or all of `masks`. Folders count where both have the
     same ones.
@@ -132,7 +131,7 @@ def _match(
         lacks = f"no {what}" if what == "mask" else f"no {what}, which should be {file}"
         problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
         wrong |= dict.fromkeys(numbers, problem)
-    findings.defects += [Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
+    findings.defects += [defects.Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
     there = len(table) if several and table is not images else sum(map(len, theirs.values()))
     if unused := there - sum(map(len, chosen.values())):
         findings.notes.append(f"{counted(unused, what)} without an image")
@@ -142,7 +141,7 @@ def _match(
 def table_of_csv(
     path: PathLike,
     split: str | None,
-    findings: Findings,
+    findings: defects.Findings,
     *,
     check: bool = True,
     taken: frozenset[str] = frozenset({"mask", *_POINTS}),

@@ -11,8 +11,7 @@ import numpy as np
 
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.columns import GivenTable, Ragged, digest_of
-from augrecipes.sources.files import split_scene
+from augrecipes.sources import columns, files
 from augrecipes.sources.opened import NamedSource, OpenedSource, column_of, known_columns
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.sample_inputs import AXES, Axes, is_image, plain, plain_array
@@ -25,7 +24,7 @@ LABEL_NAMES = ("label", "cls")
 
 Key = str | int
 Keys = Mapping[str, Key] | Sequence[str]
-_NOTHING = Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
+_NOTHING = columns.Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def _part(row: Any, key: Key) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class SourceTable(GivenTable):
+class SourceTable(columns.GivenTable):
     """The samples of a source; see `augrecipes.data.samples.Samples` for the arguments.
 
     Attributes:
@@ -157,7 +156,7 @@ class SourceTable(GivenTable):
 
     def digest(self) -> str:
         """16 hex digits that name the list of samples, as far as it can be known: the images are not looked at."""
-        return digest_of(f"{self.name} {self.length}{self.source.digest()}".encode(), self.labels)
+        return columns.digest_of(f"{self.name} {self.length}{self.source.digest()}".encode(), self.labels)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_names", "_last")}
@@ -172,7 +171,7 @@ class SourceTable(GivenTable):
         try:
             parts = self._parts(unit)
             values = [parts[name] for name in (*self.rows.images, "mask", *self.targets) if name in parts]
-            return digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
+            return columns.digest_of(*(value if isinstance(value, bytes) else plain_array(value) for value in values))
         except (DataError, TypeError, ValueError):
             return "gone"
 
@@ -180,11 +179,11 @@ class SourceTable(GivenTable):
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a pipeline takes of a sample, and what else belongs to it; errors of both."""
-        return split_scene(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
+        return files.split_scene(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
         """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
-        return split_scene(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
+        return files.split_scene(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:
         """The parts of a sample, once for all who ask for them one after another."""

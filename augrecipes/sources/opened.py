@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.images import encoded, reading
 from augrecipes.images.arrays import LONGEST, rows, saved_array
-from augrecipes.images.encoded import data_errors
 from augrecipes.images.format import stage
-from augrecipes.images.reading import open_file
 from augrecipes.paths import is_archive, is_image
 from augrecipes.sources.names import is_folder
 from augrecipes.sources.sample_inputs import one_each
@@ -263,8 +262,8 @@ class _SavedRows(Source):
 
     def __init__(self, path: str) -> None:
         self.file = path
-        with data_errors(path):
-            self._file = open_file(path)
+        with encoded.data_errors(path):
+            self._file = reading.open_file(path)
             self._saved = saved_array(self._file[:LONGEST])
             rows(self._file, self._saved, 0, 0)  # or it is cut already
 
@@ -273,5 +272,5 @@ class _SavedRows(Source):
 
     def read(self, index: int) -> Any:
         """One image."""
-        with data_errors(self.file):
+        with encoded.data_errors(self.file):
             return rows(self._file, self._saved, index, index + 1)[0]

@@ -8,24 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.recipe import kinds
-from augrecipes.recipe.model import Mode, Recipe
+from augrecipes.recipe import kinds, model
 from augrecipes.remote import is_file
+from augrecipes.sources import items, opened, paths
 from augrecipes.sources.arguments import as_given, as_list, table_in
 from augrecipes.sources.files import MAX_PIXELS, read_image
-from augrecipes.sources.items import table_of_source
-from augrecipes.sources.opened import names_source
-from augrecipes.sources.paths import Roots
 from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
-Data = StrPath | Mapping[str, Roots] | Any
+Data = StrPath | Mapping[str, paths.Roots] | Any
 
 
 def is_source(data: Any) -> bool:
     """Whether data are a source: no paths, or those of tar archives or of arrays."""
-    return not _are_paths(data) or names_source(data)
+    return not _are_paths(data) or opened.names_source(data)
 
 
 def _are_paths(data: Any) -> bool:
@@ -59,12 +56,12 @@ def _several(value: Any) -> list[Any]:
 
 
 def open_data(
-    recipe: Recipe,
+    recipe: model.Recipe,
     targets: Sequence[str],
     data: Data | Sequence[StrPath],
     masks: Any = None,
     *,
-    mode: Mode = "train",
+    mode: model.Mode = "train",
     split: str | None = None,
     strict: bool = False,
     headers: bool = False,
@@ -103,7 +100,7 @@ def open_data(
                 raise DataError("some of a dataset's bags, or repeats of them: give the dataset itself")
             decode = bags.source.decode | ({"channels": wanted} if wanted else {})
             return RecipeSource(bags.table, recipe.inputs, decode).for_recipe(recipe)
-        return RecipeSource(table_of_source(data, recipe, targets), recipe.inputs, decode)
+        return RecipeSource(items.table_of_source(data, recipe, targets), recipe.inputs, decode)
     arguments = as_given(recipe, data)
     if split is not None:
         arguments = replace(arguments, more={**arguments.more, "split": split})
@@ -116,7 +113,7 @@ def open_data(
     return source
 
 
-def read_first(recipe: Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
+def read_first(recipe: model.Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
     """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
 
     Args:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.redaction import redact
-from augrecipes.sharing import SpawnShared, spawning
+from augrecipes import redaction, sharing
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Roots = PathLike | Sequence[PathLike]
@@ -30,7 +29,7 @@ _LAST = re.compile(r"(?:^|[^0-9.])(\d{1,18})[_,] ?(\d{1,18})[\])]?$")
 
 
 @dataclass(frozen=True, eq=False)
-class PathTable(SpawnShared):
+class PathTable(sharing.SpawnShared):
     """An immutable sequence of paths: roots, and names below them.
 
     ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).
@@ -97,11 +96,11 @@ class PathTable(SpawnShared):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"PathTable({len(self):,} paths below {[redact(os.fsdecode(root)) for root in self.roots]})"
+        return f"PathTable({len(self):,} paths below {[redaction.redact(os.fsdecode(root)) for root in self.roots]})"
 
     def __getstate__(self) -> dict[str, Any]:
         # A view of a map does not pickle. Of workers it need not: they map the same.
-        return self.__dict__ if spawning() else {**self.__dict__, "blob": bytes(self.blob)}
+        return self.__dict__ if sharing.spawning() else {**self.__dict__, "blob": bytes(self.blob)}
 
     def encoded(self, index: int) -> bytes:
         """Path `index`, root included, as the bytes that the system knows it by."""
@@ -145,7 +144,7 @@ def parts_of(
 
 
 @dataclass(frozen=True, eq=False)
-class PathGroups(SpawnShared):
+class PathGroups(sharing.SpawnShared):
     """Paths of all units, one below another.
 
     Attributes:

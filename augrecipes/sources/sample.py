@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.images.encoded import MAX_PIXELS
+from augrecipes.images import encoded, losses, reading
 from augrecipes.images.format import UnreadableError
-from augrecipes.images.losses import FRAMES, chosen_policies
-from augrecipes.images.reading import read_file_header
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import Columns, label_at, one_label_each
 from augrecipes.sources.source import Source
@@ -73,7 +71,7 @@ def other_channels(channels: int, first: str, count: int) -> str:
 
 
 def decode_arguments(
-    inputs: Inputs, channels: int | None = None, *, exif: str = "apply", max_pixels: int = MAX_PIXELS,
+    inputs: Inputs, channels: int | None = None, *, exif: str = "apply", max_pixels: int = encoded.MAX_PIXELS,
     depth: Any = None, frames: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Arguments of `read_image` for the images that a recipe takes.
@@ -90,9 +88,9 @@ def decode_arguments(
     Raises:
         ValueError: `depth` or `frames` is none of those that there are.
     """
-    chosen_policies(depth, frames)
+    losses.chosen_policies(depth, frames)
     wanted, is_deep = channels or inputs.stored_channels, inputs.dtype in ("uint16", "float32")
-    frames = "channels" if wanted and frames is None and not os.environ.get(FRAMES) else frames
+    frames = "channels" if wanted and frames is None and not os.environ.get(losses.FRAMES) else frames
     decode = {"exif": exif, "channels": wanted or (None if is_deep else 3), "max_pixels": max_pixels}
     decode |= {"depth": depth, "frames": frames} | ({"icc": inputs.icc} if inputs.icc else {})
     return decode | ({"dtype": inputs.dtype, "has_range": inputs.range is not None} if is_deep else {})
@@ -276,7 +274,7 @@ class DatasetView:
         if self.most_pixels is None or not Path(path).is_file():
             return
         try:
-            header = read_file_header(path)
+            header = reading.read_file_header(path)
         except UnreadableError:
             return
         if header.height * header.width > self.most_pixels:

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError, RecipeError
-from augrecipes.images.arrays import LONGEST, holds_frames, saved_array
-from augrecipes.images.encoded import Encoded, data_errors, encoded_pages, open_encoded
+from augrecipes.images import arrays, encoded, reading
 from augrecipes.images.format import UnreadableError, stage
-from augrecipes.images.reading import open_file, read_bytes, read_file_header
 from augrecipes.paths import SKIPPED, is_image
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.names import is_folder
@@ -43,8 +41,8 @@ def holds_stacks(root: bytes, folder: bytes, files: Collection[bytes]) -> bool:
     path = os.fsdecode(os.path.join(root, folder, in_order(files)[0]))  # noqa: PTH118
     try:
         if is_array(path):
-            return holds_frames(saved_array(open_file(path)[:LONGEST]))
-        return path.lower().endswith(_SEVERAL) and read_file_header(path).frames > 1
+            return arrays.holds_frames(arrays.saved_array(reading.open_file(path)[: arrays.LONGEST]))
+        return path.lower().endswith(_SEVERAL) and reading.read_file_header(path).frames > 1
     except UnreadableError:  # told when it is read
         return False
 
@@ -54,16 +52,16 @@ def is_array(path: str) -> bool:
     return path.lower().endswith(".npy")
 
 
-def open_stack(path: str, **how: Any) -> list[Encoded]:
+def open_stack(path: str, **how: Any) -> list[encoded.Encoded]:
     """The frames of a stack, in their order. DataError where one cannot be read, or is not of the size of the first."""
     if os.path.isdir(path):  # noqa: PTH112
         with os.scandir(os.fsencode(path)) as entries:
             names = [e.name for e in entries if is_image(e.name) and not SKIPPED.match(e.name) and not is_folder(e)]
-        frames = [open_encoded(os.path.join(path, os.fsdecode(name)), **how) for name in in_order(names)]  # noqa: PTH118
+        frames = [encoded.open_encoded(os.path.join(path, os.fsdecode(name)), **how) for name in in_order(names)]  # noqa: PTH118
     else:
-        with data_errors(path), stage("read"):
-            data: Any = open_file(path) if is_array(path) else read_bytes(path)
-        frames = encoded_pages(data, name=path, **how)
+        with encoded.data_errors(path), stage("read"):
+            data: Any = reading.open_file(path) if is_array(path) else reading.read_bytes(path)
+        frames = encoded.encoded_pages(data, name=path, **how)
     if not frames:
         raise DataError("holds no frames", path)
     _check_sizes(frames)

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes import cache
+from augrecipes import cache, machine
 from augrecipes.errors import DataError
 from augrecipes.images.reading import stamp_of
-from augrecipes.machine import in_threads
 from augrecipes.ops.registry import construct
 from augrecipes.ops.stain_estimates import Method, StainEstimate, estimate_stains
 from augrecipes.progress import progress
@@ -59,7 +58,7 @@ class BagStains:
     def all(self) -> list[dict[str, StainEstimate | None]]:
         """The stains of every bag."""
         with progress("estimating stains") as advance:
-            return [*in_threads(self.of_bag, range(len(self.source.table)), advance=advance)]
+            return [*machine.in_threads(self.of_bag, range(len(self.source.table)), advance=advance)]
 
     def _numbers(self, row: int, method: Method) -> Sequence[float] | None:
         """What a store keeps, or the cache, or is estimated now; none where there are no stains."""

@@ -11,10 +11,9 @@ import numpy as np
 from augrecipes.compiler.compile import steps_of
 from augrecipes.compiler.prefix import described, digest_of, suffix_recipe
 from augrecipes.errors import DataError, StoreError
-from augrecipes.recipe import kinds
+from augrecipes.recipe import kinds, words
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
-from augrecipes.recipe.words import brief
 from augrecipes.sources.arguments import tell_of_absent
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, packed_targets, table_of, target_mismatches, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
@@ -168,7 +167,7 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
     mine = [described(step) for step in steps_of(recipe, mode)[: len(baked)]]
     if mine != baked:
         lines = (
-            f"  {name}  {digest_of(steps)}  {' → '.join(map(brief, steps)) or 'no steps'}\n"
+            f"  {name}  {digest_of(steps)}  {' → '.join(map(words.brief, steps)) or 'no steps'}\n"
             for name, steps in (("baked ", baked), ("recipe", mine))
         )
         what = f"recipe {recipe.name!r} (mode {mode!r}) does not begin with the steps that were baked into the store:\n"

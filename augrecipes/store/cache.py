@@ -28,11 +28,9 @@ from urllib.parse import quote
 
 from filelock import FileLock
 
+from augrecipes import machine, paths, remote
 from augrecipes.cache import CACHE, REMOTE
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.machine import parse_size
-from augrecipes.paths import STAGED
-from augrecipes.remote import OF_THE_DISK, RemotePath
 from augrecipes.store.disk import file_record, store_errors
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
@@ -55,7 +53,7 @@ class FileCache:
     def __init__(self, limit: int | None = None, folder: Path | None = None) -> None:
         if limit is None and (text := os.environ.get(SIZE, "")):
             try:
-                limit = parse_size(text)
+                limit = machine.parse_size(text)
             except StoreError as error:
                 raise StoreError(f"{SIZE}: {error}") from None
         if folder is None:
@@ -124,11 +122,11 @@ class FileCache:
         return None
 
     def _fetched(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes:
-        for left in self.folder.glob(f".{glob.escape(path.name)}.*{STAGED}"):
+        for left in self.folder.glob(f".{glob.escape(path.name)}.*{paths.STAGED}"):
             left.unlink()  # of a process that was killed: who is alive has the lock
         with self._lock("room"):
             self._make_room(size)
-        handle, name = tempfile.mkstemp(STAGED, f".{path.name}.", self.folder)
+        handle, name = tempfile.mkstemp(paths.STAGED, f".{path.name}.", self.folder)
         os.close(handle)
         staged = Path(name)
         try:
@@ -187,7 +185,7 @@ class Fetched:
         cache: keeps the files.
     """
 
-    def __init__(self, there: RemotePath, digest: str, cache: FileCache) -> None:
+    def __init__(self, there: remote.RemotePath, digest: str, cache: FileCache) -> None:
         self.there, self.digest, self.cache = there, digest[:32], cache
 
     def has(self, name: str, size: int) -> bool:
@@ -207,7 +205,7 @@ class Fetched:
                 try:
                     there.fetch(staged)
                 except OSError as error:
-                    if error.errno in OF_THE_DISK:  # which the cache names
+                    if error.errno in remote.OF_THE_DISK:  # which the cache names
                         raise
                     with store_errors(there):
                         raise

@@ -16,9 +16,8 @@ from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
+from augrecipes import lru, remote
 from augrecipes.errors import StoreError
-from augrecipes.lru import FLAGS
-from augrecipes.remote import Place, RemoteError, RemotePath
 
 try:
     crc32: Callable[..., int] = import_module("isal.isal_zlib").crc32  # takes a fraction of the time that zlib does
@@ -33,7 +32,7 @@ _CHUNK = 1 << 22
 
 
 @contextmanager
-def store_errors(path: Place, needed: int = 0) -> Iterator[None]:
+def store_errors(path: remote.Place, needed: int = 0) -> Iterator[None]:
     """Turns what the system says about `path` into a StoreError."""
     try:
         yield
@@ -68,7 +67,7 @@ def file_record(path: Path) -> dict[str, int]:
 def map_file(path: Path, size: int) -> mmap.mmap | bytes:
     """Maps a regular file of just `size` bytes for reading."""
     with store_errors(path):
-        handle = os.open(path, FLAGS)
+        handle = os.open(path, lru.FLAGS)
         try:
             check_size(path, os.fstat(handle), size)
             return mmap.mmap(handle, size, access=mmap.ACCESS_READ) if size else b""
@@ -103,10 +102,10 @@ def locked(path: Path) -> FileLock:
     return lock
 
 
-def _why(error: OSError, path: Place, needed: int) -> str:
-    if isinstance(error, RemoteError):
+def _why(error: OSError, path: remote.Place, needed: int) -> str:
+    if isinstance(error, remote.RemoteError):
         return str(error)
-    if isinstance(path, RemotePath) and isinstance(error, PermissionError):
+    if isinstance(path, remote.RemotePath) and isinstance(error, PermissionError):
         return f"no permission: {error}"
     if isinstance(error, FileNotFoundError):
         return "no such file"

@@ -16,10 +16,8 @@ from augrecipes.errors import StoreError
 from augrecipes.images.format import raise_if_memory, stage
 from augrecipes.images.lossless import DTYPES
 from augrecipes.remote import Place
+from augrecipes.store import disk, formats, index
 from augrecipes.store.columns import StoredFile, holds_for_all
-from augrecipes.store.disk import crc32
-from augrecipes.store.formats import StoreFormat
-from augrecipes.store.index import shard_name
 
 Verify = Literal["first", "always"]
 Mapped = mmap.mmap | bytes
@@ -56,7 +54,7 @@ def list_files(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows:
     in_part = Counter[str | None]()
     for shard, numbers in zip(shards, map(range, ends, ends[1:]), strict=False):
         part, file = shard.get("part"), shard["files"][target]
-        name = shard_name(target, in_part[part], suffix, part)
+        name = index.shard_name(target, in_part[part], suffix, part)
         in_part[part] += 1
         files.append(StoredFile(name, file["size"], file["checksum"], numbers))
     return files
@@ -131,7 +129,7 @@ class Items:
     def __init__(
         self,
         path: Place,
-        store_format: StoreFormat,
+        store_format: formats.StoreFormat,
         shards: MappedShards,
         table: Mapping[str, NDArray[Any]],
         verify: Verify | None = "first",
@@ -207,7 +205,7 @@ class Items:
         """Returns the bytes of one item, compared with their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
-            intact = crc32(data) == self.checksum[item]
+            intact = disk.crc32(data) == self.checksum[item]
         if not intact:
             raise self._damaged(item, "its bytes are not those that were written")
         return data

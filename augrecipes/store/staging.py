@@ -29,11 +29,10 @@ from numpy.typing import NDArray
 from augrecipes.errors import StoreError
 from augrecipes.images.lossless import DTYPES
 from augrecipes.paths import sync_folder, write_file
-from augrecipes.store import columns
+from augrecipes.store import columns, index
 from augrecipes.store.columns import TABLE, Texts, item_table
 from augrecipes.store.disk import READ_ONLY, crc32, file_record, store_errors, sync, write_all
 from augrecipes.store.formats import Item, StoreFormat, pieces
-from augrecipes.store.index import differences, shard_name
 
 Records = Mapping[str, dict[str, int]]
 """Of each target the size and checksum of its file, as an index has them."""
@@ -173,7 +172,7 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
         known = path.read_text() if path.exists() else None
         if known not in (None, wanted) and any(root.glob("*.npz")):
             with suppress(ValueError, AttributeError, TypeError):
-                names = ", ".join(differences(json.loads(known or ""), plan))
+                names = ", ".join(index.differences(json.loads(known or ""), plan))
             raise StoreError(
                 f"an interrupted run was to write another store here (other: {names or 'its plan cannot be read'}); go "
                 "on with the same arguments, or discard what it wrote by removing this folder",
@@ -201,7 +200,7 @@ def remove(root: Path) -> None:
 
 def shard_files(number: int, suffixes: Mapping[str, str]) -> dict[str, str]:
     """Returns the names of a shard's files, by target."""
-    return {target: shard_name(target, number, suffix) for target, suffix in suffixes.items()}
+    return {target: index.shard_name(target, number, suffix) for target, suffix in suffixes.items()}
 
 
 def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[str, int] | None) -> StagedShard | None:

@@ -11,9 +11,7 @@ from pathlib import Path
 from augrecipes.errors import StoreError
 from augrecipes.progress import Progress
 from augrecipes.remote import RemotePath
-from augrecipes.store.columns import StoredFile, Texts
-from augrecipes.store.disk import crc32, file_record, store_errors
-from augrecipes.store.reader import Store, open_store
+from augrecipes.store import columns, disk, reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
         progress: called with the bytes and total.
     """
     try:
-        store = open_store(path, verify=None)  # the index, the columns and all sizes
+        store = reader.open_store(path, verify=None)  # the index, the columns and all sizes
         files = [(name, file) for name, items in store.tables.items() for file in items.shards.files]
         total, done, faults = sum(file.size for _, file in files), 0, list[Fault]()
         for name, file in files:
@@ -58,21 +56,21 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
     return faults
 
 
-def _faults(store: Store, name: str, stored: StoredFile) -> Iterator[Fault]:
+def _faults(store: reader.Store, name: str, stored: columns.StoredFile) -> Iterator[Fault]:
     """Reads a file from beginning to end, and, where it is damaged, says which of its items are."""
     items, place = store.tables[name], str(store.path / stored.name)
-    with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, store_errors(store.path / stored.name):
+    with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, disk.store_errors(store.path / stored.name):
         path = Path(place)
         if isinstance(store.path, RemotePath):  # the file as it is there now
             path = Path(folder, "file")
             (store.path / stored.name).fetch(path)
-        if file_record(path) == {"size": stored.size, "checksum": stored.checksum}:
+        if disk.file_record(path) == {"size": stored.size, "checksum": stored.checksum}:
             return
         whole = True
         with path.open("rb") as file:
             for item in stored.numbers:
                 file.seek(int(items.start[item]))
-                if crc32(file.read(int(items.size[item]))) != items.checksum[item]:
+                if disk.crc32(file.read(int(items.size[item]))) != items.checksum[item]:
                     row, reason = items.row_of(item), "its bytes are not those that were written"
                     yield Fault(place, reason, name, row, item, _source(store, name, row, item))
                     whole = False
@@ -80,10 +78,10 @@ def _faults(store: Store, name: str, stored: StoredFile) -> Iterator[Fault]:
         yield Fault(place, "the bytes around its items are not those that were written", name)
 
 
-def _source(store: Store, name: str, row: int, item: int) -> str | None:
+def _source(store: reader.Store, name: str, row: int, item: int) -> str | None:
     for column in (store.columns.get(f"source/{name}"), store.columns.get("source")):
-        if isinstance(column, Texts) and len(column) == store.count(name) != store.rows:
+        if isinstance(column, columns.Texts) and len(column) == store.count(name) != store.rows:
             return column[item]
-        if isinstance(column, Texts) and len(column) and store.rows % len(column) == 0:
+        if isinstance(column, columns.Texts) and len(column) and store.rows % len(column) == 0:
             return column[row * len(column) // store.rows]
     return None

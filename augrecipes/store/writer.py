@@ -15,14 +15,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from augrecipes.cache import CACHE, cache_folder
+from augrecipes import cache, paths
 from augrecipes.errors import StoreError
-from augrecipes.paths import sync_folder, write_file
 from augrecipes.remote import Place, RemotePath, place_of
-from augrecipes.store import index
+from augrecipes.store import disk, formats, index
 from augrecipes.store.columns import Column, as_tables, join_tables
-from augrecipes.store.disk import READ_ONLY, locked, store_errors
-from augrecipes.store.formats import FORMATS, Item, Role, encode_item
 from augrecipes.store.index import publish
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
 
@@ -62,7 +59,7 @@ class StoreWriter:
         *,
         format: str,
         kind: str,
-        targets: Mapping[str, Role],
+        targets: Mapping[str, formats.Role],
         rows: int,
         about: Mapping[str, Any] | None = None,
         quality: int = 95,
@@ -70,8 +67,8 @@ class StoreWriter:
         shard_bytes: int | None = None,
     ) -> None:
         place = place_of(path)
-        if format not in FORMATS:
-            raise ValueError(f"format {format!r} is unknown; there are {', '.join(FORMATS)}")
+        if format not in formats.FORMATS:
+            raise ValueError(f"format {format!r} is unknown; there are {', '.join(formats.FORMATS)}")
         if not 1 <= quality <= 100 or (shard_bytes is not None and shard_bytes < 1):
             raise ValueError(f"quality is 1 to 100, and shard_bytes at least 1: not {quality}, {shard_bytes}")
         if isinstance(place, Path):
@@ -80,7 +77,7 @@ class StoreWriter:
                 raise StoreError("the folder that it should be in does not exist; make it first", path=str(place))
         self.path: Place = place
         self._targets = dict(targets)
-        self._formats = {name: FORMATS[format].for_role(role) for name, role in targets.items()}
+        self._formats = {name: formats.FORMATS[format].for_role(role) for name, role in targets.items()}
         self._plan: dict[str, Any] = {
             "about": index.to_json(about or {}),
             "format": format,
@@ -97,7 +94,7 @@ class StoreWriter:
         self._shards: list[StagedShard] = []
         self._open: OpenShard | None = None
         with self._errors():
-            self._lock = locked(self._root / "lock")
+            self._lock = disk.locked(self._root / "lock")
         try:
             with self._errors():
                 self._begin(expected_bytes)
@@ -115,7 +112,7 @@ class StoreWriter:
         """How many rows are staged: the next row's number."""
         return sum(len(shard.notes) for shard in (*self._shards, self._open) if shard is not None)
 
-    def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | Item]], note: str = "") -> None:
+    def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | formats.Item]], note: str = "") -> None:
         """Writes the next row; all of it or, after an error, nothing.
 
         Args:
@@ -170,9 +167,9 @@ class StoreWriter:
             items = {name: join_tables([shard.tables[name] for shard in self._shards]) for name in self._formats}
             publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, fields, shards)
             if isinstance(self.path, Path):
-                with store_errors(self.path):
+                with disk.store_errors(self.path):
                     self._folder.rename(self.path)
-                    sync_folder(self.path.parent)
+                    paths.sync_folder(self.path.parent)
             remove(self._root)
             self.close()
 
@@ -193,13 +190,13 @@ class StoreWriter:
     def _errors(self) -> Iterator[None]:
         """Turn what the system says of where the store grows into a StoreError, with a way out."""
         try:
-            with store_errors(self._root):
+            with disk.store_errors(self._root):
                 yield
         except StoreError as error:
             of_the_disk = error.__cause__ is not None and (error.path or "").startswith(str(self._root))
             if isinstance(self.path, Path) or not of_the_disk:
                 raise
-            why = f"what is sent elsewhere is packed in the cache folder first; {CACHE} names another one"
+            why = f"what is sent elsewhere is packed in the cache folder first; {cache.CACHE} names another one"
             raise StoreError(f"{error.reason}: {why}", error.path) from error.__cause__
 
     def _begin(self, expected: int) -> None:
@@ -218,7 +215,7 @@ class StoreWriter:
 
     def _refuse_taken(self) -> None:
         there = self.path if isinstance(self.path, Path) else self.path / index.NAME
-        with store_errors(there):
+        with disk.store_errors(there):
             if os.path.lexists(there) if isinstance(there, Path) else there.exists():
                 why = "exists already, and a published store is never modified; remove it first"
                 raise StoreError(why, str(self.path))
@@ -227,7 +224,7 @@ class StoreWriter:
         """The files that lie where the store will be, and their sizes; None where they are staged on this machine."""
         if isinstance(self.path, Path):
             return None
-        with store_errors(self.path):
+        with disk.store_errors(self.path):
             try:
                 return self.path.files()
             except FileNotFoundError:
@@ -239,23 +236,23 @@ class StoreWriter:
         forget(self._root, len(self._shards), names)
         for name in (self._sent() or {}).keys() - names:
             if "/" not in name and name.endswith(tuple(self._suffixes.values())):
-                with store_errors(self.path / name):
+                with disk.store_errors(self.path / name):
                     (self.path / name).unlink()
 
     def _send(self, there: RemotePath, names: Collection[str]) -> None:
         """Sends files, and lets go of them here. StoreError where a store was published there meanwhile."""
         self._refuse_taken()
         for name in names:
-            with store_errors(there / name):
+            with disk.store_errors(there / name):
                 (there / name).send(self._folder / name)
         for name in names:
             (self._folder / name).unlink()
 
-    def _item(self, row: int, name: str, value: NDArray[Any] | Item) -> Item:
-        if isinstance(value, Item):
+    def _item(self, row: int, name: str, value: NDArray[Any] | formats.Item) -> formats.Item:
+        if isinstance(value, formats.Item):
             return value
         try:
-            return encode_item(value, self._formats[name], self._targets[name], self._plan["quality"] or 0)
+            return formats.encode_item(value, self._formats[name], self._targets[name], self._plan["quality"] or 0)
         except StoreError as error:
             raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
 
@@ -266,8 +263,8 @@ class StoreWriter:
             if isinstance(self.path, RemotePath):
                 self._send(self.path, [*shard_files(number, self._suffixes).values()])
             table, data = self._root / f"{number:05}.npz", shard.render()
-            with store_errors(table, len(data)):
-                write_file(table, data, mode=READ_ONLY)
+            with disk.store_errors(table, len(data)):
+                paths.write_file(table, data, mode=disk.READ_ONLY)
             self._shards.append(shard)
             self._open = None
 
@@ -275,6 +272,6 @@ class StoreWriter:
 def _unsent(there: RemotePath) -> Path:
     """Where the shards of a store that is to be elsewhere grow until they are sent."""
     try:
-        return cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
+        return cache.cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
     except OSError as error:
-        raise StoreError(f"there is no cache folder to pack in ({error}): say one with {CACHE}") from None
+        raise StoreError(f"there is no cache folder to pack in ({error}): say one with {cache.CACHE}") from None

@@ -25,10 +25,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from augrecipes.errors import AugrecipesError
-from augrecipes.studio import file, requests
-from augrecipes.studio.compare import compared, costs, extremes
+from augrecipes.studio import compare, editing, file, requests
 from augrecipes.studio.draws import draws, stages
-from augrecipes.studio.editing import checked, slid
 from augrecipes.studio.requests import RecipeRequest, Refused, ViewRequest, parsed
 from augrecipes.studio.studio import EndedError, Piece, Studio, WorkTurn
 
@@ -121,11 +119,11 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         answer("/api/gallery", lambda _: file.recipes()),
         Route("/api/image/{address}.png", image),
         answer("/api/source", file.source, RecipeRequest),
-        answer("/api/check", checked, RecipeRequest, quick=True),
-        answer("/api/slide", slid, requests.SlideRequest, quick=True),
-        answer("/api/extremes", extremes, ViewRequest, latest=True),
-        answer("/api/compare", compared, requests.CompareRequest, latest=True),
-        answer("/api/cost", costs, ViewRequest, latest=True),
+        answer("/api/check", editing.checked, RecipeRequest, quick=True),
+        answer("/api/slide", editing.slid, requests.SlideRequest, quick=True),
+        answer("/api/extremes", compare.extremes, ViewRequest, latest=True),
+        answer("/api/compare", compare.compared, requests.CompareRequest, latest=True),
+        answer("/api/cost", compare.costs, ViewRequest, latest=True),
         answer("/api/import", file.imported, requests.ImportRequest),
         answer("/api/export", file.exported, requests.ExportRequest),
         stream("/api/draws", draws),

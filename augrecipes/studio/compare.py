@@ -22,9 +22,7 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
 from augrecipes.preview.display import RgbImage, amplified, at_size, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import UINT8_HWC, Inputs, Output, Step
-from augrecipes.studio.editing import steps_by_path
-from augrecipes.studio.file import argument_of
-from augrecipes.studio.requests import CompareRequest, Refused, ViewRequest, no_step
+from augrecipes.studio import editing, file, requests
 from augrecipes.studio.studio import Studio, go_on
 from augrecipes.studio.view import View, drawn_in, part_of, whole
 
@@ -34,7 +32,7 @@ _COMPARED = 128  # px, the longer side of images that are compared
 _MARKS = {"added": "+", "removed": "−", "moved": "›", "changed": "~"}
 
 
-def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
+def extremes(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
     """The image after a step where it does the least, and where it does the most, of all ways that are tried.
 
     A group acts as its steps do: of a OneOf each of them alone, of other groups all at their ends together. Of several
@@ -46,12 +44,12 @@ def extremes(studio: Studio, request: ViewRequest) -> dict[str, Any]:
     """
     path, index, epoch = request.path, request.index, request.epoch
     view = View(studio, request, mode="eval" if path.startswith("eval") else "train", size=640, path=path)
-    written = steps_by_path(view.written.in_epoch(epoch))
+    written = editing.steps_by_path(view.written.in_epoch(epoch))
     step, top = written.get(path), written.get(_outermost(path))
     if step is None or top is None:
-        raise no_step(path)
+        raise requests.no_step(path)
     if top.site in view.baked:
-        raise Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
+        raise requests.Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
     steps, sites = view.recipe.in_epoch(epoch).section(view.mode) or (), sites_before(view, path)
     later = [other for other in steps if other.site not in {*sites, top.site}]
     pipeline = _compiled(view, [other for other in steps if other.site in sites], [top, *later])
@@ -144,7 +142,7 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
     properties = registry.takes(step.name)
     for name, value in registry.effective(step).items():
         part = properties.get(name, {})
-        if argument_of(name, part)["type"] != "range":
+        if file.argument_of(name, part)["type"] != "range":
             continue
         symmetric = part.get("x-range") == "symmetric"
         match value:
@@ -175,7 +173,7 @@ def _apart(image: RgbImage, source: RgbImage) -> float:
     return float(np.abs(shown.astype(np.int16) - source_shown).mean())
 
 
-def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
+def compared(studio: Studio, request: requests.CompareRequest) -> dict[str, Any]:
     """Both images, how far they are apart, and what `augrecipes diff` says.
 
     Raises:
@@ -188,7 +186,7 @@ def compared(studio: Studio, request: CompareRequest) -> dict[str, Any]:
     b.check(request.index)
     units, tile = a.units(request.index, request.epoch), (request.chosen or [0])[0]
     if tile >= len(units):
-        raise Refused(404, "tile", f"there are {len(units)} tiles; the last is number {len(units) - 1}")
+        raise requests.Refused(404, "tile", f"there are {len(units)} tiles; the last is number {len(units) - 1}")
     samples = [view.sample(units[tile], request.epoch) for view in views]
     if samples[0].path != samples[1].path:
         raise DataError(f"sample {request.index} of B is another file, {samples[1].path}", samples[0].path)
@@ -221,7 +219,7 @@ def _words(a: View, b: View) -> list[str]:
     return [*lines, *(f"images are those of the first view, {view.name}" for view in a.written.views[:1])]
 
 
-def costs(studio: Studio, request: ViewRequest) -> dict[str, Any]:
+def costs(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
     """What `augrecipes explain` says, with times in ms a sample, on one thread, on the sample that is shown.
 
     Raises:

@@ -18,9 +18,8 @@ from augrecipes.demo.slides import draw_slides
 from augrecipes.errors import DataError
 from augrecipes.lru import LruCache
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.opening import Data, open_data
+from augrecipes.sources import opening, stains
 from augrecipes.sources.sample import RecipeSource, Sample
-from augrecipes.sources.stains import source_methods
 from augrecipes.sources.stored import Store, StoredSource, check_targets, open_store, remaining_recipe
 from augrecipes.store import is_store
 from augrecipes.studio.requests import Refused
@@ -47,7 +46,7 @@ class StudioData:
         DataError: masks together with a packed dataset.
     """
 
-    data: Data | None = None
+    data: opening.Data | None = None
     masks: Any = None
     store: Store | None = field(init=False, default=None)
     _files: LruCache[RecipeSource] = field(default_factory=lambda: LruCache(16))
@@ -85,9 +84,9 @@ class StudioData:
             check_targets(store, targets, pipeline.mode)
 
         def listing() -> RecipeSource:
-            return StoredSource(store, recipe, targets) if store else open_data(recipe, targets, data, masks)
+            return StoredSource(store, recipe, targets) if store else opening.open_data(recipe, targets, data, masks)
 
-        bags = recipe.bag, source_methods(recipe)  # which tiles are read, and with which stains
+        bags = recipe.bag, stains.source_methods(recipe)  # which tiles are read, and with which stains
         key = recipe.kind, targets, recipe.inputs, repr(recipe.scales.plain()), store.digest if store else str(data)
         return self._files.get((*key, *bags), listing)
 

@@ -18,9 +18,8 @@ from augrecipes.preview.display import rgb_of_input, size_text
 from augrecipes.preview.rows import images_of
 from augrecipes.recipe.model import Step
 from augrecipes.recipe.words import in_words
-from augrecipes.sources.columns import GivenTable
+from augrecipes.sources import columns, stored
 from augrecipes.sources.sample import Sample
-from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Piece, Say, Studio, go_on
 from augrecipes.studio.view import View, drawn_in, name_of, part_of
@@ -100,14 +99,14 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
     """A line of Python that makes the same sample, for someone who has saved the recipe."""
     pipeline, files, source = view.pipeline, view.files, os.fspath(view.studio.file or view.studio.name)
     how = f"optimize={pipeline.optimize!r}, seed={pipeline.compiled.seed}"
-    if isinstance(files, StoredSource):
+    if isinstance(files, stored.StoredSource):
         packed = f"ar.Packed({files.folder!r}, {source!r}, {how})"
         if not view.recipe.facts.tiles:
             return f"{packed}[{epoch}, {sample.index}]"
         tile = f"{sample.index}, epoch={epoch}, tile={sample.tile}"
         return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
     paths = {name: files.table.paths(unit)[name] for name in sample.images}
-    named = isinstance(files.table, GivenTable) or any("\0" in path or not path for path in paths.values())
+    named = isinstance(files.table, columns.GivenTable) or any("\0" in path or not path for path in paths.values())
     images = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
     rest = {name: name for name in sample.rest}
     table: Any = files.table

@@ -14,11 +14,7 @@ from augrecipes.errors import AugrecipesError, Diagnostic, RecipeError
 from augrecipes.interop.draft import LEFT_OUT
 from augrecipes.lint import lint
 from augrecipes.ops import registry
-from augrecipes.recipe import edit
-from augrecipes.recipe.addresses import SECTIONS
-from augrecipes.recipe.codes import CODES
-from augrecipes.recipe.model import Recipe, Step
-from augrecipes.recipe.nodes import MappingNode, Place, plain, same
+from augrecipes.recipe import addresses, codes, edit, model, nodes
 from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest, no_step
 from augrecipes.studio.studio import Studio
 
@@ -52,7 +48,7 @@ class PageText:
         start = self._yaml[min(max(line, 1), len(self._yaml)) - 1]
         return min(start + max(column, 1) - 1, len(self.text))
 
-    def between(self, span: edit.TextSpan | Place) -> dict[str, Any]:
+    def between(self, span: edit.TextSpan | nodes.Place) -> dict[str, Any]:
         """`from` and `to` of a span."""
         return {"from": self.of(span.start), "to": self.of(span.end)}
 
@@ -64,7 +60,7 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     spans, extends = None, None
     try:
         spans = edit.read_spans(request.text)
-        if isinstance(spans.top, MappingNode) and "extends" in spans.top.entries:
+        if isinstance(spans.top, nodes.MappingNode) and "extends" in spans.top.entries:
             extends = spans.entry(spans.top, "extends")
     except RecipeError:
         pass  # the problems say why
@@ -101,7 +97,7 @@ def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
         yield {**page.between(edit.TextSpan(*gap.span(1))), **said}
 
 
-def _diagnosed(studio: Studio, text: str) -> tuple[Recipe | None, Sequence[Diagnostic]]:
+def _diagnosed(studio: Studio, text: str) -> tuple[model.Recipe | None, Sequence[Diagnostic]]:
     """The recipe of a text, or None; and what `check` says of it."""
     try:
         recipe = studio.recipe(text)
@@ -145,16 +141,16 @@ def _span_of(problem: Diagnostic, spans: edit.Spans | None, page: PageText) -> e
 
 def _explained(code: str) -> str:
     """What a code means, why it matters, and how to fix it."""
-    if (entry := CODES.get(code)) is None:
+    if (entry := codes.CODES.get(code)) is None:
         return ""
     silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
     return f"{entry.title}\n\n{entry.why}\n\n{entry.fix}{silence}"
 
 
-def steps_by_path(recipe: Recipe) -> dict[str, Step]:
+def steps_by_path(recipe: model.Recipe) -> dict[str, model.Step]:
     """Every step of a recipe by path, `steps.2.steps.0`, those that it inherits too; of `eval: derived` none."""
 
-    def paths(steps: tuple[Step, ...], path: str) -> Iterator[tuple[str, Step]]:
+    def paths(steps: tuple[model.Step, ...], path: str) -> Iterator[tuple[str, model.Step]]:
         for number, step in enumerate(steps):
             yield f"{path}.{number}", step
             yield from paths(step.steps, f"{path}.{number}.steps")
@@ -165,12 +161,12 @@ def steps_by_path(recipe: Recipe) -> dict[str, Step]:
     return dict([*pairs, *paths(evaluation, "eval")])
 
 
-def _values_of(step: Step) -> dict[str, Any]:
+def _values_of(step: model.Step) -> dict[str, Any]:
     """The arguments that are given to a step, `p` among them."""
     return {**step.args.plain(), **({} if step.p is None else {"p": step.p})}
 
 
-def _outline(spans: edit.Spans, page: PageText, recipe: Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
+def _outline(spans: edit.Spans, page: PageText, recipe: model.Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
     """The steps for the page: those of the text with places; those that a recipe inherits at the line of their file."""
     known = steps_by_path(recipe) if recipe is not None else {}
     outline = []
@@ -186,7 +182,7 @@ def _outline(spans: edit.Spans, page: PageText, recipe: Recipe | None, *, extend
             continue
         entries = written.arguments.entries if written.arguments else {}
         values = {
-            name: _argument(known.get(path), name, plain(node), page.between(node.place))
+            name: _argument(known.get(path), name, nodes.plain(node), page.between(node.place))
             for name, node in entries.items()
             if name != "steps"
         }
@@ -195,7 +191,7 @@ def _outline(spans: edit.Spans, page: PageText, recipe: Recipe | None, *, extend
     return outline
 
 
-def _argument(step: Step | None, name: str, value: Any, place: dict[str, Any]) -> dict[str, Any]:
+def _argument(step: model.Step | None, name: str, value: Any, place: dict[str, Any]) -> dict[str, Any]:
     """An argument; of a range that is written as one number both `ends`, for sliders: brightness 0.2 is 0.8 to 1.2."""
     ends = {}
     if step is not None and not step.steps and type(value) in (int, float) and (both := _ranges(step).get(name)):
@@ -204,7 +200,7 @@ def _argument(step: Step | None, name: str, value: Any, place: dict[str, Any]) -
 
 
 @lru_cache(maxsize=512)
-def _ranges(step: Step) -> dict[str, tuple[float, float]]:
+def _ranges(step: model.Step) -> dict[str, tuple[float, float]]:
     """The arguments that the class keeps as two numbers."""
     ranges: dict[str, tuple[float, float]] = {}
     with suppress(AugrecipesError):
@@ -226,7 +222,7 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     text, path, argument = request.text, request.path, request.argument
     value = edit.GONE if request.value is None else request.value
     spans = edit.read_spans(text)
-    if not isinstance(spans.top, MappingNode):
+    if not isinstance(spans.top, nodes.MappingNode):
         raise Refused(422, "text", "the text is no recipe")
     step = edit.steps_of(spans).get(path)
     inherits = "extends" in spans.top.entries
@@ -243,7 +239,7 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
         changed = _meaning(edit.read_spans(new))
     except RecipeError:
         raise _by_hand() from None
-    if changed.keys() != meant.keys() or not all(same(changed[key], meant[key]) for key in meant):
+    if changed.keys() != meant.keys() or not all(nodes.same(changed[key], meant[key]) for key in meant):
         raise _by_hand()
     return {"text": new}
 
@@ -254,16 +250,18 @@ def _by_hand(why: str = "this is written in a way that cannot be changed in plac
 
 def _meaning(spans: edit.Spans) -> dict[tuple[str, str], Any]:
     """What a text says, however it is written: arguments by path and name, with no name that of the step itself."""
-    assert isinstance(spans.top, MappingNode)
+    assert isinstance(spans.top, nodes.MappingNode)
     meaning: dict[tuple[str, str], Any] = {}
     for path, step in edit.steps_of(spans).items():
         entries = step.arguments.entries if step.arguments else {}
-        meaning |= {(path, name): plain(node) for name, node in entries.items() if name != "steps"}
+        meaning |= {(path, name): nodes.plain(node) for name, node in entries.items() if name != "steps"}
         meaning[path, ""] = step.name
-    return meaning | {("", key): plain(node) for key, node in spans.top.entries.items() if key not in SECTIONS}
+    return meaning | {
+        ("", key): nodes.plain(node) for key, node in spans.top.entries.items() if key not in addresses.SECTIONS
+    }
 
 
-def _in_variant(studio: Studio, spans: edit.Spans, top: MappingNode, path: str, argument: str, value: Any) -> str:
+def _in_variant(studio: Studio, spans: edit.Spans, top: nodes.MappingNode, path: str, argument: str, value: Any) -> str:
     """A step that is inherited is changed by `set:`; Refused where more would change, or something else."""
     before = steps_by_path(studio.recipe(spans.text))
     if path not in before:
@@ -282,6 +280,6 @@ def _in_variant(studio: Studio, spans: edit.Spans, top: MappingNode, path: str, 
     for other, inherited in before.items():
         if other != path and not path.startswith(other) and after.get(other) != inherited:
             raise _by_hand(f"the change would reach {inherited.name} too")
-    if value is not edit.GONE and not same(_values_of(after[path]).get(argument), value):
+    if value is not edit.GONE and not nodes.same(_values_of(after[path]).get(argument), value):
         raise _by_hand()
     return new

@@ -19,16 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import AugrecipesError, RecipeError, harmless
-from augrecipes.interop import plain
-from augrecipes.interop.budget import bounded
+from augrecipes.interop import budget, plain, reading
 from augrecipes.interop.importing import of_document
-from augrecipes.interop.reading import of_text
 from augrecipes.ops import groups, registry
 from augrecipes.paths import write_file
-from augrecipes.recipe import gallery
+from augrecipes.recipe import gallery, model
 from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
-from augrecipes.recipe.model import TOP
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
 from augrecipes.studio.studio import Studio, go_on
@@ -120,8 +117,8 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
         studio.recipe(text)
     except RecipeError:
         if not _OURS.search(text):
-            with bounded(name, go_on):
-                draft = of_document(of_text(text, re.sub(r"[^\w.-]", "_", name)))
+            with budget.bounded(name, go_on):
+                draft = of_document(reading.of_text(text, re.sub(r"[^\w.-]", "_", name)))
                 draft.complete()
             left_out = [f"left out: {part.message}" for part in draft.left_out()]
             return {"text": draft.to_yaml(), "notes": [*draft.notes, *draft.changes(), *left_out]}
@@ -147,7 +144,7 @@ def schema() -> dict[str, Any]:
     return {
         "steps": {name: _step(name, described) for name, described in sorted(steps.items())},
         "step_keys": {name: argument_of(name, part) for name, part in STEP_KEYS.items()},
-        "top": {name: argument_of(name, part) for name, part in TOP["properties"].items()},
+        "top": {name: argument_of(name, part) for name, part in model.TOP["properties"].items()},
     }
 
 

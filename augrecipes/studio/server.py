@@ -10,8 +10,7 @@ from html import escape
 from typing import Any
 
 from augrecipes.errors import AugrecipesError
-from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.parse import Source
+from augrecipes.recipe import model, parse
 from augrecipes.sources.opening import Data
 from augrecipes.studio.file import recipe_of
 from augrecipes.studio.studio import Studio, opened
@@ -99,7 +98,7 @@ def _listening(port: int) -> socket.socket:
 
 
 def studio(
-    recipe: Recipe | Source | None = None,
+    recipe: model.Recipe | parse.Source | None = None,
     data: Data | None = None,
     *,
     masks: Any = None,

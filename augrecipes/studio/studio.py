@@ -20,11 +20,9 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import LintError, RecipeError
 from augrecipes.lint import lint
 from augrecipes.lru import LruCache
-from augrecipes.recipe import gallery
+from augrecipes.recipe import gallery, parse, write
 from augrecipes.recipe.gallery import find
 from augrecipes.recipe.model import Mode, Optimize, Recipe
-from augrecipes.recipe.parse import Source, load, parse_text
-from augrecipes.recipe.write import text_of, to_yaml
 from augrecipes.sources.opening import Data
 from augrecipes.studio.data import StudioData
 
@@ -139,15 +137,7 @@ class WorkThreads:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-NEW = """version: 1
-recipe: my-recipe
-steps:
-  - RandomResizedCrop: {size: [224, 224], scale: [0.5, 1.0]}
-  - HorizontalFlip
-  - ColorJitter: {brightness: 0.2, contrast: 0, saturation: 0.2, hue: 0.05}
-eval: derived
-output: {dtype: float32, layout: chw, normalize: imagenet}
-"""
+NEW = Path(__file__).with_name("new.yaml").read_text(encoding="utf-8")
 _TABS = 256  # whose turns are known
 
 
@@ -195,7 +185,7 @@ class Studio:
         """The recipe of a text, which runs no plugin. Raises RecipeError with everything that is wrong."""
 
         def parsed() -> Recipe:
-            return parse_text(text, file=self.name, root=self.file and self.file.parent, plugins=False)
+            return parse.parse_text(text, file=self.name, root=self.file and self.file.parent, plugins=False)
 
         # What it extends may have been written anew.
         return parsed() if "extends" in text else self._recipes.get(text, parsed)
@@ -240,7 +230,7 @@ def _between(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 
 
 def opened(
-    recipe: Recipe | Source | None, data: Data | None = None, *, masks: Any = None, read_only: bool = False
+    recipe: Recipe | parse.Source | None, data: Data | None = None, *, masks: Any = None, read_only: bool = False
 ) -> Studio:
     """A studio for a recipe and data as users name them; nobody has access yet.
 
@@ -258,14 +248,14 @@ def opened(
     """
     if recipe is not None and not isinstance(recipe, Recipe):
         with suppress(RecipeError):  # the page shows what is wrong
-            load(recipe)  # runs the plugins that it names, for whoever opens it; what pages send later runs none
+            parse.load(recipe)  # runs the plugins that it names, for whoever opens it; what pages send later runs none
     files, text, path = StudioData(data, masks), "", None
     if recipe is None:
         text = NEW
     elif isinstance(recipe, Recipe):
-        text = to_yaml(recipe)
+        text = write.to_yaml(recipe)
     elif isinstance(recipe, Mapping):
-        text = text_of(recipe)
+        text = write.text_of(recipe)
     elif isinstance(recipe, str) and "\n" in recipe:
         text = recipe
     else:

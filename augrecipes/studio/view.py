@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import harmless
-from augrecipes.ops import groups
-from augrecipes.ops.box_formats import corners_px
+from augrecipes.ops import box_formats, groups
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import label_colour, render_mask
 from augrecipes.preview.stretch import PLAIN, Stretch, stretch_of
-from augrecipes.recipe import kinds
+from augrecipes.recipe import kinds, words
 from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Output, Recipe, Step
-from augrecipes.recipe.words import in_words
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.editing import steps_by_path
@@ -181,7 +179,7 @@ class View:
             return shown
         boxes, points, mask = targets.get("boxes"), targets.get("keypoints"), targets.get("mask")
         if boxes is not None and inputs.boxes is not None:
-            corners = corners_px(np.asarray(boxes)[:_MOST], inputs.boxes.format, *size)
+            corners = box_formats.corners_px(np.asarray(boxes)[:_MOST], inputs.boxes.format, *size)
             labels = list(targets.get(inputs.boxes.labels or "", ()))[: len(corners)]
             labels += [""] * (len(corners) - len(labels))
             shown["boxes"] = _numbers(corners)
@@ -291,7 +289,7 @@ def _small(image: Any, size: int) -> Any:
 
 def drawn_in(out: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Class and parameters in words of each step that acted, by label."""
-    return {label: (name, in_words(params)) for label, name, params in out["applied"]}
+    return {label: (name, words.in_words(params)) for label, name, params in out["applied"]}
 
 
 def name_of(files: RecipeSource, recipe: Recipe, index: int) -> str:

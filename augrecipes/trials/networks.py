@@ -44,7 +44,7 @@ class ConvNet(nn.Module):
     def __init__(self, channels: int, classes: int, largest: int = _LARGEST) -> None:
         super().__init__()
         self.largest = largest
-        widths = (24, 48, 96, 128)
+        widths = (16, 32, 64, 128)
         deeper = (convolutions(*pair) for pair in pairwise(widths))
         self.stages = nn.ModuleList((convolutions(channels, widths[0], 1), *deeper))
         self.classes = nn.Linear(widths[-1], classes)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -29,7 +30,7 @@ from augrecipes.trials.plan import rehearse
 from augrecipes.trials.record import CurvePoint, RecipeResult, Trial, TrialPlan, WorstSample
 from augrecipes.trials.statistics import compare, estimate
 from augrecipes.trials.tasks import lesson_of
-from augrecipes.trials.trainees import MOST_TILES, by_name, open_trainees
+from augrecipes.trials.trainees import MOST_TILES, by_name, open_trainees, read_some
 from augrecipes.trials.training import Trainer, TrainingResult, threads_of_torch, valid_batch_of
 from augrecipes.user_code import open_module
 
@@ -104,7 +105,7 @@ class TrialRun:
         if ablate:
             if len(named) > 1:
                 raise BenchError(f"ablation leaves the steps of one recipe out, and these are {len(named)}")
-            named, self._kept = arms(next(iter(named.values())))
+            named, self._kept = arms(next(iter(named.values())), lambda arm: read_some(arm, data, masks))
         trainees = self._trainees = open_trainees(named, data, valid, masks, valid_masks)
         one = next(iter(trainees.by_digest.values()))
         lesson = lesson_of(task, one.recipe, one.train, one.valid)
@@ -175,6 +176,8 @@ class TrialRun:
             if self._ablate:
                 whole = next(iter(trainees.recipes))
                 names = [whole, *survivors(self._scores(runs), whole, rung, self._rungs(plan.seeds))]
+                if len(names) == 1:
+                    return runs
         return runs
 
     def _rungs(self, seeds: int) -> tuple[int, ...]:
@@ -252,7 +255,7 @@ class TrialRun:
         same = Counter(recipe.digest for recipe in recipes.values())
         for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):
             yield f"{' and '.join(names)} do the same: one training serves them all"
-        if len({repr(recipe.eval) for recipe in recipes.values()}) > 1:
+        if any(one.eval != other.eval for one, other in pairwise(recipes.values())):
             yield "recipes have different eval sections: each is scored by its own"
         if any(recipe.facts.tiles for recipe in recipes.values()):
             yield f"of each bag at most {MOST_TILES} tiles are looked at"

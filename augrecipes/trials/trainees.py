@@ -23,6 +23,7 @@ from augrecipes.trials.split import split
 from augrecipes.trials.training import Trainee
 
 MOST_TILES = 24  # of a bag
+_READ_FIRST = 8  # samples that tell whether an arm can be read
 _STAMPED = 500  # files of the data whose sizes and times tell whether they are as they were
 
 
@@ -53,6 +54,17 @@ class Trainees:
             _stamp(ds.path(k)) for ds in (one.train, one.valid) for k in spread_out(len(ds), min(len(ds), _STAMPED))
         ]
         return [[each.train.fingerprint(), each.valid.fingerprint()] for each in self.by_digest.values()] + stamps
+
+
+def read_some(recipe: Recipe, data: Any, masks: Any = None) -> None:
+    """Read samples spread over the data.
+
+    Raises:
+        DataError: a step fails on one.
+    """
+    dataset = dataset_of(_ready(recipe), Setting(data, masks=masks))
+    for k in spread_out(len(dataset), _READ_FIRST):
+        dataset[k]
 
 
 def open_trainees(

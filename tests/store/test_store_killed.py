@@ -16,7 +16,7 @@ from support import stores
 
 from augrecipes import paths
 from augrecipes.errors import StoreError
-from augrecipes.store import disk, staging, verify, writer
+from augrecipes.store import disk, staging, verify
 from augrecipes.store.verify import Fault
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
@@ -102,7 +102,7 @@ def test_a_missing_sync_is_caught(part: str, tmp_path: Path, monkeypatch: pytest
     if part == "file":
         monkeypatch.setattr(staging, "sync", lambda file, path: None)
     else:
-        for module in (paths, staging, writer):
+        for module in (paths, staging):
             monkeypatch.setattr(module, "sync_folder", lambda folder: None)
     stores.write(tmp_path / "s", "raw")
     assert power.at_rename != set()

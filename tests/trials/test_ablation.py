@@ -19,6 +19,7 @@ from augrecipes.recipe.model import Recipe, Step
 from augrecipes.trials import ablation, statistics
 from augrecipes.trials.ablation import arms, most_runs, rungs, survivors
 from augrecipes.trials.statistics import compare, seeds_needed, smallest_difference
+from augrecipes.trials.trainees import read_some
 from augrecipes.verify import variants
 
 POOL: tuple[dict[str, Any], ...] = (
@@ -240,6 +241,15 @@ def test_arms_that_cannot_read_samples_are_told() -> None:
     assert "RandomCrop#1" in dict(obstacles)["Resize#1"]
     with pytest.raises(DataError):
         attempt(arms(recipe)[0]["without Resize#1"])
+
+
+def test_a_trial_reads_samples_of_each_arm_first() -> None:
+    """Small images are resized before they are cropped; without that nothing could be trained."""
+    steps = [{"SmallestMaxSize": {"max_size": 24}}, "Rotate", {"RandomCrop": {"height": 20, "width": 20}}]
+    data = [(np.full((12, 16, 3), 40 * k, np.uint8), k % 2) for k in range(4)]
+    recipes, obstacles = arms(parsed(steps), lambda arm: read_some(arm, data))
+    assert list(recipes) == ["whole", "without Rotate#1", "without RandomCrop#1"]
+    assert [site for site, _ in obstacles] == ["SmallestMaxSize#1"] and "(20, 20)" in obstacles[0][1]
 
 
 # -- halving -----------------------------------------------------------------------------------------------------------

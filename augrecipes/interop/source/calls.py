@@ -10,13 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.interop.source import functions, values
-from augrecipes.interop.source.expressions import Expressions
-from augrecipes.interop.source.state import Frame
-from augrecipes.interop.source.transforms import AUG_CONFIG
+from augrecipes.interop.source import expressions, functions, state, transforms, values
 from augrecipes.interop.torchvision import PARAMETERS
-from augrecipes.recipe.history import PLACES
-from augrecipes.recipe.nodes import NOWHERE
+from augrecipes.recipe import history, nodes
 
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
@@ -27,7 +23,7 @@ _SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what 
 
 
 @dataclass(eq=False)
-class Calls(Expressions):
+class Calls(expressions.Expressions):
     """Functions and classes of a file, and what calls return."""
 
     # Objects with the names that lead there.
@@ -74,12 +70,12 @@ class Calls(Expressions):
             with self.named(keyword.arg):
                 named[keyword.arg] = self.value(keyword.value)
                 self.keep(named[keyword.arg], keyword.value)
-            self.reached |= {id(node)} if keyword.arg == AUG_CONFIG else set()
+            self.reached |= {id(node)} if keyword.arg == transforms.AUG_CONFIG else set()
         return args, named
 
     def keep(self, value: Any, node: ast.expr | None = None) -> None:
         """Keep a list, or a mapping, that has a name here; one of another module stands where it is asked for."""
-        if isinstance(value, dict) and node is not None and not getattr(value, "at", NOWHERE).line:
+        if isinstance(value, dict) and node is not None and not getattr(value, "at", nodes.NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
         if isinstance(value, list | tuple | dict | values.Either) and value:
             self.containers.append((tuple(self.path), value))
@@ -125,7 +121,7 @@ class Calls(Expressions):
             raise values.NotKnown(*args, *named.values())
         extra = named.pop(None, None)
         if last in _PARAMS:
-            return values.Mapped({**dict(zip(PLACES[last].split(), args, strict=False)), **named})
+            return values.Mapped({**dict(zip(history.PLACES[last].split(), args, strict=False)), **named})
         created = values.Created(path, args, named, node, self.source.at(node), extra)
         self.reached.add(id(node))
         self.created.append((tuple(self.path), created))
@@ -195,7 +191,7 @@ class Calls(Expressions):
         if len(self.frames) > _DEEPEST_CALL:
             return values.UnknownValue(f"{function.name}(...)", self.source.at(function.node))
         outer, self.scope = self.scope, function.scope.new_child(values.Names(self._bound(function, args, named)))
-        self.frames.append(Frame())
+        self.frames.append(state.Frame())
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.value(function.node.body)

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from augrecipes.interop.source import functions, values
+from augrecipes.interop.source import functions, state, text, values
 from augrecipes.interop.source.functions import Key, truth
-from augrecipes.interop.source.state import State
-from augrecipes.interop.source.text import dotted
 
 _DEEPEST = 90  # expressions, statements and calls inside of each other
 MOST_ROUNDS = 64  # of a comprehension or a loop
@@ -21,7 +19,7 @@ Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
 @dataclass(eq=False)
-class Expressions(State):
+class Expressions(state.State):
     """What expressions are at a point of a file."""
 
     @abstractmethod
@@ -37,7 +35,7 @@ class Expressions(State):
         self.spend()
         if self.depth > _DEEPEST:
             return self.unknown(node)
-        if self.settings and (path := dotted(node)) in self.settings:
+        if self.settings and (path := text.dotted(node)) in self.settings:
             return self.setting(path)
         self.depth += 1
         try:

@@ -10,14 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.budget import spend
-from augrecipes.interop.draft import Call, LeftOut, wrong
-from augrecipes.interop.source import transforms
-from augrecipes.interop.source.statements import NO_DEFAULTS, Evaluator
+from augrecipes.interop import budget, draft, timm, torchvision
+from augrecipes.interop.source import statements, transforms
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
-from augrecipes.interop.timm import WHOLE
-from augrecipes.interop.torchvision import MIXING, PARAMETERS, mixes
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
@@ -26,7 +22,7 @@ from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 _USUAL = "train_pipeline"
-NAMES = frozenset({*PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.HOLDING})
+NAMES = frozenset({*torchvision.PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.HOLDING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +41,9 @@ class Match:
 
     path: str
     place: Place
-    calls: tuple[Call, ...]
+    calls: tuple[draft.Call, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    missing: tuple[LeftOut, ...] = ()
+    missing: tuple[draft.LeftOut, ...] = ()
     assumed: tuple[str, ...] = ()
     has_defaults: bool = True
 
@@ -72,7 +68,7 @@ class Phase:
             self._known[id(value)] = value, value, {}  # of one that holds itself
             tests: dict[str, Test] = {}
             self._known[id(value)] = value, self._built(value, tests), tests
-            spend(len(tests))
+            budget.spend(len(tests))
         return self._known[id(value)][1:]
 
     def _built(self, value: Any, tests: dict[str, Test]) -> Any:
@@ -86,7 +82,7 @@ class Phase:
                 tests[test.text] = test
                 return inner(value.side(self.takes(test)))
             case dict():
-                spend(len(value))
+                budget.spend(len(value))
                 pairs = {key: known for key, each in value.items() if (known := inner(each)) is not MISSING}
                 if all(pairs.get(key, MISSING) is value[key] for key in value):
                     return value
@@ -96,7 +92,7 @@ class Phase:
                 if args is value.args and named is value.named and extra is value.extra:
                     return value
                 return replace(value, args=args, named=named, extra=None if extra is MISSING else extra)
-        spend(len(value))
+        budget.spend(len(value))
         items: list[Any] = []
         for each in value:
             known = inner(each)
@@ -106,7 +102,7 @@ class Phase:
         return tuple(items) if isinstance(value, tuple) else Listed(items, getattr(value, "at", NOWHERE))
 
 
-def matches(evaluator: Evaluator) -> Iterator[Match]:
+def matches(evaluator: statements.Evaluator) -> Iterator[Match]:
     """Every pipeline of a file, each that differs by a name of its own."""
     readings = [Phase(evaluating=each, choices=evaluator.has_choices) for each in (False, True)]
     names: dict[str, set[str]] = {}
@@ -118,17 +114,18 @@ def matches(evaluator: Evaluator) -> Iterator[Match]:
                 yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
 
 
-def _pipelines(evaluator: Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _pipelines(evaluator: statements.Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
     holders = [each for _, each in evaluator.created if each.name in transforms.HOLDING]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
     alone = [(path, each) for path, each in evaluator.created if id(each) not in inside]
     composes = [pair for pair in alone if pair[1].name in transforms.COMPOSES]
-    whole = [pair for pair in alone if pair[1].name == WHOLE and pair[1].path.startswith("timm.")]
+    whole = [pair for pair in alone if pair[1].name == timm.WHOLE and pair[1].path.startswith("timm.")]
     mixing = [
         pair
         for pair in alone
-        if pair[1].name in {*MIXING, *transforms.HOLDING} and mixes(transforms.call_of(reading.value(pair[1])[0]))
+        if pair[1].name in {*torchvision.MIXING, *transforms.HOLDING}
+        and torchvision.mixes(transforms.call_of(reading.value(pair[1])[0]))
     ]
     containers = [(path, each, reading.value(each)[0]) for path, each in evaluator.containers]
     lists = [(path, each) for path, each, value in containers if _is_list(value) and inside.isdisjoint(_ids(each))]
@@ -168,7 +165,7 @@ def _is_list(value: Any) -> bool:
     """Whether a list is one of transforms, and of nothing else."""
     if not isinstance(value, list | tuple):
         return False
-    spend(len(value))
+    budget.spend(len(value))
     created = [item for item in value if isinstance(item, Created)]
     known = any(_is_ours(item) for item in created)
     return len(created) == len(value) and known and not any(item.name in transforms.COMPOSES for item in created)
@@ -182,8 +179,8 @@ def _is_ours(created: Created) -> bool:
 
 
 def _match(path: tuple[str, ...], value: Any) -> Match:
-    spend(50)  # what it costs to compare it with others, too
-    missing: list[LeftOut] = []
+    budget.spend(50)  # what it costs to compare it with others, too
+    missing: list[draft.LeftOut] = []
     if isinstance(value, Created):
         call = transforms.call_of(value, missing)
     elif transforms.is_aug_config(path, value):
@@ -191,9 +188,9 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
     else:
         place = getattr(value, "at", NOWHERE)
         place = place if place.line or not value else getattr(value[0], "at", place)
-        call = Call(COMPOSE, {}, transforms.children_of(value, place, missing), place)
-    names = ".".join(name for name in path if name != NO_DEFAULTS)
-    return Match(names, call.place, (call,), {}, tuple(missing), has_defaults=NO_DEFAULTS not in path)
+        call = draft.Call(COMPOSE, {}, transforms.children_of(value, place, missing), place)
+    names = ".".join(name for name in path if name != statements.NO_DEFAULTS)
+    return Match(names, call.place, (call,), {}, tuple(missing), has_defaults=statements.NO_DEFAULTS not in path)
 
 
 def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:
@@ -212,7 +209,7 @@ def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match |
         if len(named) == 1:
             return named[0], None
         if not named:
-            raise wrong(f"no pipeline at {key!r}; there are {several(matches)}", place)
+            raise draft.wrong(f"no pipeline at {key!r}; there are {several(matches)}", place)
         matches = named
     by_role: dict[str, list[Match]] = {}
     for each in matches:
@@ -221,11 +218,11 @@ def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match |
     training = by_role.get("train") or by_role.get("augment") or by_role.get("") or evaluation
     training = [each for each in training if each.path == _USUAL] or training
     training = training if key else [_with_defaults(each, matches) for each in training]
-    spend(len(training) ** 2 // 4)
+    budget.spend(len(training) ** 2 // 4)
     training = _different([each for each in training if not _is_otherwise(each, training)])
     if len(training) > 1:
         what = f"several pipelines{f' at {key!r}' if key else ''}"
-        raise wrong(f"{what}; name one, as in `--key {training[0].path}`: there are {several(training)}", place)
+        raise draft.wrong(f"{what}; name one, as in `--key {training[0].path}`: there are {several(training)}", place)
     rest = [each for each in evaluation if each is not training[0]]
     return training[0], next((each for each in rest if "val" in each.path.lower()), rest[0] if rest else None)
 

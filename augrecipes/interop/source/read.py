@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop.budget import spend
-from augrecipes.interop.draft import wrong
+from augrecipes.interop import budget, draft
 from augrecipes.interop.reading import read as read_file
+from augrecipes.interop.source import statements, transforms, values
 from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
-from augrecipes.interop.source.statements import Evaluator
 from augrecipes.interop.source.text import SourceText, parse
-from augrecipes.interop.source.transforms import AUG_CONFIG
-from augrecipes.interop.source.values import Mapped
 from augrecipes.ops import registry
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import NOWHERE
@@ -58,7 +55,7 @@ def read(
     >>> match.path, match.calls[0].children[0].args
     ('train', {'height': 64, 'width': 64})
     """
-    spend(500 + len(text) // 8)
+    budget.spend(500 + len(text) // 8)
     source = parse(text, file)
     base: dict[str, Any] = {}
     notes: list[str] = []
@@ -68,18 +65,18 @@ def read(
             notes += reading.notes
     nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
-    evaluator = Evaluator(source, settings, calls=calls)
+    evaluator = statements.Evaluator(source, settings, calls=calls)
     if base:
-        evaluator.module[_BASE] = Mapped(base)
+        evaluator.module[_BASE] = values.Mapped(base)
     try:
         evaluator.read(wanted)
         pipelines = tuple(matches(evaluator))
         names, _ = Phase(choices=evaluator.has_choices).value(dict(evaluator.module))
     except RecursionError:
-        raise wrong("it is nested too deeply", source.place(1), "", "E603") from None
+        raise draft.wrong("it is nested too deeply", source.place(1), "", "E603") from None
     for key in settings.keys() - evaluator.used:
         message = f"nothing that is called {key} is asked for in the file: --set {key}=..."
-        raise wrong(message, source.place(1), "", "E603")
+        raise draft.wrong(message, source.place(1), "", "E603")
     if evaluator.exhausted:
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
     own = {key: value for key, value in names.items() if key != _BASE}
@@ -116,10 +113,10 @@ def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str
 
 def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A mapping as the framework makes it of a base and of what a file says itself."""
-    spend(len(base) + len(own))
+    budget.spend(len(base) + len(own))
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
         return dict(own)
-    extended = Mapped({**base, **own}, getattr(own, "at", NOWHERE))
+    extended = values.Mapped({**base, **own}, getattr(own, "at", NOWHERE))
     for key, value in own.items():
         before = base.get(key)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
@@ -130,4 +127,4 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
 def _is_transform(node: ast.Call) -> bool:
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     known = name in NAMES or (name[:1].isupper() and registry.arguments(name) is not None)
-    return known or any(each.arg == AUG_CONFIG for each in node.keywords)
+    return known or any(each.arg == transforms.AUG_CONFIG for each in node.keywords)

@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from augrecipes.interop import budget
-from augrecipes.interop.source import values
-from augrecipes.interop.source.functions import truth
-from augrecipes.interop.source.text import SourceText, dotted, names_in, test_of
+from augrecipes.interop.source import functions, text, values
 
 _MOST_OPEN = 5  # tests that the operands of one operation may depend on
 Changes = dict[tuple[int, Any], tuple[Any, Any, Any]]  # by id and key: the holder, the key, and its value
@@ -35,7 +33,7 @@ class Frame(values.Names):
 class State(ABC):
     """Names and facts at the point that is evaluated."""
 
-    source: SourceText
+    source: text.SourceText
     settings: Mapping[str, Any]  # values that the user gave
     used: set[str] = field(default_factory=set)  # of these
     scope: values.Scope = field(default_factory=lambda: values.Scope(values.Names({"__name__": "__main__"})))
@@ -78,9 +76,9 @@ class State(ABC):
     def unknown(self, node: ast.expr, *parts: Any) -> values.UnknownValue:
         """An expression that cannot be told, and the names that it needs."""
         budget.spend(12)  # what it costs to find the names
-        path = dotted(node)
+        path = text.dotted(node)
         known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
-        roots = tuple(dict.fromkeys([path] if path else known + names_in(node, self.lookup)))[:4]
+        roots = tuple(dict.fromkeys([path] if path else known + text.names_in(node, self.lookup)))[:4]
         return values.UnknownValue(path or self.source.text(node), self.source.at(node), roots)
 
     def lookup(self, name: str) -> Any:
@@ -199,7 +197,7 @@ class State(ABC):
         """
         decision, value = None, self.value(node)
         with suppress(values.NotKnown):
-            decision = self.each_way(node, truth, value)
+            decision = self.each_way(node, functions.truth, value)
         if isinstance(decision, bool):
             return act(decision)
         if isinstance(decision, values.Either):
@@ -209,7 +207,7 @@ class State(ABC):
                     return self.branch(node, act, join)
 
             return join(decision.test, *self.fork(decision.test, known_way))
-        test = test_of(self._undecided(node), self.source, self.lookup)
+        test = text.test_of(self._undecided(node), self.source, self.lookup)
 
         def way(holds: bool) -> Any:
             with self.named(test.branch(holds)):
@@ -230,7 +228,7 @@ class State(ABC):
     def is_known(self, node: ast.expr) -> bool:
         """Whether a test holds, or not, whatever cannot be told."""
         try:
-            return isinstance(self.each_way(node, truth, self.value(node)), bool)
+            return isinstance(self.each_way(node, functions.truth, self.value(node)), bool)
         except values.NotKnown:
             return False
 

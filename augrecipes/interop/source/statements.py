@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.source import functions
+from augrecipes.interop.source import functions, state, text
 from augrecipes.interop.source.calls import Calls
-from augrecipes.interop.source.state import BudgetExceeded, Frame
-from augrecipes.interop.source.text import dotted, test_of
 from augrecipes.interop.source.values import Class, Function, Listed, Names, NotKnown, OutsideName, Test, constant
 
 _CHANGING = ("append", "extend", "insert", "pop")  # methods
@@ -28,9 +26,9 @@ class Evaluator(Calls):
 
     def _name_of(self, target: ast.expr) -> str:
         """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
-        name = dotted(target)
+        name = text.dotted(target)
         if not name and isinstance(target, ast.Subscript) and isinstance(key := self.value(target.slice), str):
-            name = f"{dotted(target.value)}.{key}"
+            name = f"{text.dotted(target.value)}.{key}"
         return name.removeprefix("self.").strip(".")
 
     def _give(self, targets: list[ast.expr], value: ast.expr) -> None:
@@ -79,7 +77,7 @@ class Evaluator(Calls):
             case ast.AugAssign(target=target, op=op, value=value):
                 self._augment(target, op, value)
             case ast.Expr(value=value):
-                called = dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
+                called = text.dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
                 with self.named("" if self.path else called):
                     self.value(value)
             case ast.Return(value=result):
@@ -149,7 +147,7 @@ class Evaluator(Calls):
     def _assume(self, node: ast.expr, *, holds: bool) -> None:
         """Take a test for told where it cannot be."""
         if not self.is_known(node):
-            test = test_of(node, self.source, self.lookup)
+            test = text.test_of(node, self.source, self.lookup)
             self.facts.setdefault(test.text, holds != test.negated)
 
     def _transforms_in(self, node: Any) -> list[int]:
@@ -202,7 +200,7 @@ class Evaluator(Calls):
         """Go through what may run or not for what is created in it; the names that it gives are its own."""
         outer, frames = self.scope, self.frames
         for each in blocks:
-            self.scope, self.frames = outer.new_child(Names()), [*map(Frame, frames)]
+            self.scope, self.frames = outer.new_child(Names()), [*map(state.Frame, frames)]
             try:
                 with self.returning():
                     self.block(each.body)
@@ -225,7 +223,7 @@ class Evaluator(Calls):
                     if id(function.node) not in self.alone:
                         self.alone.add(id(function.node))
                         self._alone(path, function, ".".join(path) == wanted)
-        except BudgetExceeded:
+        except state.BudgetExceeded:
             self.exhausted = True
 
     def _is_new(self, node: ast.AST) -> bool:

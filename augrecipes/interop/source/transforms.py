@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from augrecipes.interop.budget import spend
+from augrecipes.interop import budget, torchvision
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
 from augrecipes.interop.source import values
-from augrecipes.interop.torchvision import PARAMETERS as OF_TORCHVISION
-from augrecipes.ops import registry
+from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
-from augrecipes.ops.outputs import NORMALIZE, TO_TENSOR
-from augrecipes.ops.refused import OWN_CODE
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES
 from augrecipes.recipe.nodes import NOWHERE, Place, short
@@ -124,7 +121,7 @@ def _known(given: Mapping[str, Any], prefix: str, place: Place, missing: list[Le
 
 def _call(call: Call, *, config: bool = False) -> Call:
     """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
-    spend(20)
+    budget.spend(20)
     plain = Plain(config=config)
     known = {key: value for key, value in call.args.items() if key not in _FROM_DATA or isinstance(value, int | str)}
     args = {key: plain.of(value) for key, value in known.items()}
@@ -134,7 +131,7 @@ def _call(call: Call, *, config: bool = False) -> Call:
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
             of_torchvision = call.package.startswith("torchvision")
-            theirs = OF_TORCHVISION.get(call.name, ()) if of_torchvision else takes_of(call.name)
+            theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else takes_of(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
@@ -156,7 +153,7 @@ def children_of(inner: Any, place: Place, missing: list[LeftOut] | None = None, 
 
 
 def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -> Iterator[Call]:
-    spend(20)
+    budget.spend(20)
     why, name = "is no transform", "dict" if isinstance(item, dict) else type(item).__name__
     match item:
         case None:
@@ -168,9 +165,9 @@ def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -
             yield from children_of(item, place, missing, depth + 1)
             return
         case values.Class(name=name, is_object=True):
-            why = f"is a class of this file: {OWN_CODE}"
+            why = f"is a class of this file: {refused.OWN_CODE}"
         case values.Function(name=name):
-            why = f"is code, and a recipe holds none: {OWN_CODE}"
+            why = f"is code, and a recipe holds none: {refused.OWN_CODE}"
         case values.UnknownValue(text=name):
             why = _lacking([item])
         case values.OutsideName():
@@ -191,7 +188,7 @@ class Plain:
     def of(self, value: Any, depth: int = 0) -> Any:
         """A value; what is not known of it is kept, and `${...}` stands for it."""
         self.left -= 1
-        spend()
+        budget.spend()
         match value:
             case None | bool() | int() | float() | str():
                 return value
@@ -254,7 +251,7 @@ def is_aug_config(path: Sequence[str], value: Any) -> bool:
 def aug_config_compose(value: Any) -> Call:
     """An `aug_config` as a Compose, with what RF-DETR does to boxes, and behind it to images."""
     place = place_of(value)
-    after = (Call(name, place=place) for name in (NORMALIZE, TO_TENSOR))
+    after = (Call(name, place=place) for name in (outputs.NORMALIZE, outputs.TO_TENSOR))
     return Call(COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _mappings(value, place)), *after), place, RFDETR)
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from augrecipes.interop.budget import spend
-from augrecipes.interop.draft import FOREIGN
+from augrecipes.interop import budget, draft
 from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
@@ -188,7 +187,7 @@ class Class:
 
     def get(self, name: str, depth: int = 8) -> Any:
         """An attribute, its own or that of a base; MISSING where there is none that is known."""
-        spend()
+        budget.spend()
         if name in self.names:
             return self.names[name]
         for base in self.bases if depth else []:
@@ -203,7 +202,7 @@ class Parser(Mapped):
 
 def are_same(one: Any, other: Any, depth: int = 6) -> bool:
     """Whether two values are written alike, as far as that is told at a glance."""
-    spend()
+    budget.spend()
     if one is other:
         return True
     if type(one) is not type(other) or not depth:
@@ -230,7 +229,7 @@ def walk(value: Any) -> Iterator[Any]:
     left, seen = [value], set[int]()
     while left:
         each = left.pop()
-        spend()
+        budget.spend()
         yield each
         inner = [*each.values()] if isinstance(each, dict) else each if isinstance(each, list | tuple) else []
         inner = [each.holds, each.fails] if isinstance(each, Either) else inner
@@ -239,7 +238,7 @@ def walk(value: Any) -> Iterator[Any]:
             left += inner[::-1]
 
 
-_PYTHON = FOREIGN["python"]
+_PYTHON = draft.FOREIGN["python"]
 USUAL: dict[str, str] = _PYTHON["modules"]  # by the names that people give them: a snippet may have no import
 _CONSTANTS: dict[str, Any] = _PYTHON["constants"] | {
     **{f"cv2.INTER_{name.upper()}": number for name, number in INTERPOLATION.items()},
@@ -247,7 +246,7 @@ _CONSTANTS: dict[str, Any] = _PYTHON["constants"] | {
     **{f"{module}.{name}": getattr(math, name) for module in ("math", "numpy") for name in ("pi", "e", "tau")},
 }
 _OF_TIMM: dict[str, list[float]] = _PYTHON["of_timm"]  # under whatever module: by the last name
-_PRESETS: dict[str, Any] = FOREIGN["rfdetr"]  # of RF-DETR 1.11
+_PRESETS: dict[str, Any] = draft.FOREIGN["rfdetr"]  # of RF-DETR 1.11
 _ENUMERATIONS = tuple(_PYTHON["enumerations"])  # what is written as its own name, for those who translate it
 # Of albumentations' ImageCompression, which carried its enumeration about.
 _COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")

@@ -23,15 +23,14 @@ from augrecipes.images.encoded import open_encoded
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.machine import cores, in_threads
 from augrecipes.progress import Progress, parts
-from augrecipes.sources.slides.listing import Windows, stamp_of_files
-from augrecipes.sources.slides.pyramid import Pixels
+from augrecipes.sources.slides import listing, pyramid
 from augrecipes.sources.slides.tissue import Tissue, tissue_by, tissue_by_saturation, white_mask
 
 _RULES = 1  # of how tiles are measured: what was measured otherwise is not used
 _SIDE = 32  # px of a thumbnail
 
 
-def choose_tiles(table: BagTable, windows: Windows, decode: Mapping[str, Any]) -> BagTable:
+def choose_tiles(table: BagTable, windows: listing.Windows, decode: Mapping[str, Any]) -> BagTable:
     """The table with the tiles alone whose shares of tissue and white suffice, and with those that cannot be read.
 
     Args:
@@ -69,7 +68,7 @@ def choose_tiles(table: BagTable, windows: Windows, decode: Mapping[str, Any]) -
     return replace(table, files=files, offsets=np.array(offsets, np.int64), coords=coords, notes=tuple(notes))
 
 
-def rule_of(windows: Windows) -> dict[str, Any]:
+def rule_of(windows: listing.Windows) -> dict[str, Any]:
     """The words of a recipe for what windows, resolved, are chosen by."""
     tissue: Any = "none" if windows.tissue is None else getattr(windows.tissue, "__name__", windows.tissue)
     tissue = tissue if isinstance(tissue, int | float) else os.fsdecode(tissue)
@@ -89,11 +88,11 @@ def _shares(paths: Sequence[str], tissue: Tissue, decode: Mapping[str, Any], adv
         return {"shares": shares}
 
     text = repr((_RULES, tissue, dict(decode), paths)).encode(errors="surrogateescape")
-    stamp = None if callable(tissue) else stamp_of_files(paths)  # a function may hang on more than its text
+    stamp = None if callable(tissue) else listing.stamp_of_files(paths)  # a function may hang on more than its text
     return cache.memo(cache.SLIDES, blake2b(text, digest_size=16).hexdigest(), stamp, measure)["shares"]
 
 
-def _masks(tiles: Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArray[np.bool_]:
+def _masks(tiles: pyramid.Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArray[np.bool_]:
     """Where each of a bag's thumbnails, uint8 (n, H, W, 3), shows tissue."""
     if tissue is None:
         return np.ones(tiles.shape[:3], bool)
@@ -102,7 +101,7 @@ def _masks(tiles: Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArray[np.bo
     return tissue_by_saturation(tiles, None if tissue == "otsu" else float(tissue))
 
 
-def _thumbnail(path: str, decode: Mapping[str, Any]) -> Pixels | None:
+def _thumbnail(path: str, decode: Mapping[str, Any]) -> pyramid.Pixels | None:
     """A tile made small, uint8 H×W×3 RGB, of a JPEG by its decoder as far as that goes; None: it cannot be read."""
     try:
         image = open_encoded(path, **decode)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, output_buffer
-from augrecipes.compiler.run.extra_targets import is_array
+from augrecipes.compiler.run import batch, extra_targets
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.machine import cores
@@ -41,7 +40,7 @@ class BagResult:
 
 
 @dataclass
-class BagOutput(BatchOutput):
+class BagOutput(batch.BatchOutput):
     """The tiles of one bag in the making.
 
     Attributes:
@@ -162,12 +161,12 @@ class BagPipeline(ImagePipeline):
         if "image" in rest:
             raise DataError("give either `images` (the tiles of a bag) or `image` (one tile), not both")
         for key, value in rest.items():
-            if key != "out" and is_array(value):
+            if key != "out" and extra_targets.is_array(value):
                 raise DataError(f"{key!r} is an array, and a bag has `images` alone; keep it out of the call")
         if isinstance(tiles, np.ndarray) and tiles.ndim != 4:
             raise DataError(f"images must be N×H×W×C or a list of H×W×C arrays, got shape {tiles.shape}")
         if (out := rest.pop("out", None)) is not None:
-            allocate = output_buffer(out, "the bag", tiles)
+            allocate = batch.output_buffer(out, "the bag", tiles)
         stains = rest.pop("stains", None) or estimates_of(tiles, self.source_methods)
         bag = self.bag(
             index, epoch, range(len(tiles)), tiles.__getitem__,
@@ -217,7 +216,7 @@ class BagPipeline(ImagePipeline):
         """
         if not tiles:
             raise DataError("a bag needs at least one tile")
-        rows: AllocateTarget = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
+        rows: batch.AllocateTarget = lambda _, shape, dtype: allocate((len(tiles), *shape), dtype)  # noqa: E731
         keys = [(index, tile) for tile in tiles]
         output = BagOutput(epoch, keys, rows, skip=skip, name=name or "tile {}".format, stains=stains)
         threads = min(threads or self.compiled.threads or default_threads(), len(tiles))

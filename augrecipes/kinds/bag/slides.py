@@ -17,20 +17,18 @@ from augrecipes.errors import DataError, listed
 from augrecipes.kinds.bag.foreground import rule_of
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
 from augrecipes.recipe.model import Bag
-from augrecipes.sources.columns import GivenTable, digest_of
-from augrecipes.sources.defects import Findings
+from augrecipes.sources import columns, defects
 from augrecipes.sources.paths import PathLike, PathTable
+from augrecipes.sources.slides import pyramid, tissue
 from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides, slides_in
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.pyramid import Level, Pixels, thumbnail, window_of
-from augrecipes.sources.slides.tissue import Tissue
 
 Int64 = npt.NDArray[np.int64]
 _SLIDES = "slides"  # of a mapping that names slides, and what is taken of them
 _log = logging.getLogger("augrecipes")
 
 
-def _as_tissue(text: str) -> Tissue:
+def _as_tissue(text: str) -> tissue.Tissue:
     with suppress(ValueError):
         return float(text)
     return None if text == "none" else text
@@ -96,7 +94,7 @@ class WindowPaths(PathTable):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SlideTable(GivenTable, BagTable):
+class SlideTable(columns.GivenTable, BagTable):
     """Slides, and the windows of each that are its tiles.
 
     Attributes:
@@ -120,7 +118,7 @@ class SlideTable(GivenTable, BagTable):
     def digest(self) -> str:
         """16 hex digits that name the slides and their windows."""
         names = [self.bags.blob, self.bags.offsets, " ".join(self.stamps).encode(), str(self.tile).encode()]
-        return digest_of(*names, self.offsets, self.coords, self.downsamples, self.labels)
+        return columns.digest_of(*names, self.offsets, self.coords, self.downsamples, self.labels)
 
     def parts(
         self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
@@ -129,7 +127,7 @@ class SlideTable(GivenTable, BagTable):
         del inputs
         bag, x, y, downsample = self._corner(unit)
         path, slide = self.slides[bag], OPENED.at(self.slides[bag], self.stamps[bag])
-        window = window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
+        window = pyramid.window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
         return {"image": window if undecoded else window.array()}, {}
 
     def stamp(self, unit: int) -> str:
@@ -143,12 +141,12 @@ class SlideTable(GivenTable, BagTable):
         (bag, _), (x, y) = self.place(unit), self.coords[unit].tolist()
         return bag, x, y, float(self.downsamples[bag])
 
-    def overview(self, bag: int, longest: int) -> tuple[Pixels, Level, float] | None:
+    def overview(self, bag: int, longest: int) -> tuple[pyramid.Pixels, pyramid.Level, float] | None:
         """As every table of bags; None where the slide cannot be read."""
         try:
             slide = OPENED.at(self.slides[bag], self.stamps[bag])
             level = slide.levels[0]
-            image = thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
+            image = pyramid.thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
         except DataError as error:
             _log.warning("%s", error)
             return None
@@ -198,7 +196,7 @@ class SlideFiles:
         offsets = np.cumsum([0, *(len(slide.places) for slide in slides)], dtype=np.int64)
         files = PathTable.from_paths(paths)
         folders = sorted({str(Path(path).parent) for path in paths})
-        findings = Findings()
+        findings = defects.Findings()
         labels = labels_of_bags(names, label_files(folders, self.labels), findings, others=True)
         findings.refuse()
         return SlideTable(

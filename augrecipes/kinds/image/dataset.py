@@ -8,17 +8,14 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.data.checks import Settings
-from augrecipes.data.dataset import RecipeDataset
+from augrecipes.data import checks, dataset
 from augrecipes.recipe.model import Kind, Recipe
+from augrecipes.sources import arguments, listing, paths
 from augrecipes.sources.annotations.records import Crowds
-from augrecipes.sources.arguments import as_table, check_targets
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.listing import Layout
-from augrecipes.sources.paths import PathLike
 
 
-class ImageFolder(RecipeDataset):
+class ImageFolder(dataset.RecipeDataset):
     """Samples from image files, decoded and run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
@@ -106,30 +103,30 @@ class ImageFolder(RecipeDataset):
 
     def __init__(
         self,
-        root: PathLike | Sequence[PathLike] | None = None,
-        recipe: Recipe | PathLike | None = None,
+        root: paths.PathLike | Sequence[paths.PathLike] | None = None,
+        recipe: Recipe | paths.PathLike | None = None,
         *,
-        files: PathLike | None = None,
-        masks: PathLike | Sequence[PathLike] | None = None,
-        targets: Mapping[str, PathLike | Sequence[PathLike]] | None = None,
+        files: paths.PathLike | None = None,
+        masks: paths.PathLike | Sequence[paths.PathLike] | None = None,
+        targets: Mapping[str, paths.PathLike | Sequence[paths.PathLike]] | None = None,
         split: str | None = None,
-        layout: Layout = "auto",
+        layout: listing.Layout = "auto",
         cache: bool = True,
         columns: Mapping[str, Any] | None = None,
         box_classes: Sequence[str] | None = None,
         crowds: Crowds = "drop",
         drop_shapes: Sequence[str] = (),
         outside: bool = False,
-        **how: Unpack[Settings],
+        **how: Unpack[checks.Settings],
     ) -> None:
         def table() -> Columns:
-            found = as_table(
+            found = arguments.as_table(
                 self.recipe, root, files, masks, split, check=self.on_error == "raise", cache=cache,
                 layout="classes" if self._classes is not None and layout == "auto" else layout,
                 exif=self._decode["exif"], columns=columns, box_classes=box_classes, crowds=crowds, outside=outside,
                 drop_shapes=drop_shapes, targets=targets,
             )  # fmt: skip
-            check_targets(self.recipe, found)
+            arguments.check_targets(self.recipe, found)
             return found
 
         super().__init__(table, recipe, **how)

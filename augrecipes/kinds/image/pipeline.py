@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import accept_unconverted, skip_filtering
-from augrecipes.compat.boxes import prepare
+from augrecipes import flow, seeds
+from augrecipes.compat import albumentations, boxes
 from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
@@ -18,13 +18,9 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
+from augrecipes.compiler.run import batch_threads, extra_targets, labels, pipeline, program_run
 from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, SampleColumns, output_buffer
-from augrecipes.compiler.run.batch_threads import busy_threads
-from augrecipes.compiler.run.extra_targets import LIKE, STACKS, is_array, refuse_stranger
-from augrecipes.compiler.run.labels import with_labels
-from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import processors, rows_of
-from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
 from augrecipes.compiler.run.stacks import act_part_by_part
@@ -32,15 +28,13 @@ from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.compiler.run.take_channels import WHOLE_FILES, take_channels
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
-from augrecipes.flow import Arrival
 from augrecipes.kinds.image.steps import run_steps, trace_steps
 from augrecipes.ops.registry import is_registered
-from augrecipes.seeds import key_part
 
 _FURTHER = "a sample has further images, which move by the steps as albumentations runs them"
 
 
-class ImagePipeline(Pipeline):
+class ImagePipeline(pipeline.Pipeline):
     """A compiled recipe of kind image.
 
     Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an image that is not decoded yet, of which
@@ -63,13 +57,13 @@ class ImagePipeline(Pipeline):
     nests = moves_views = True
     made_of_steps = ("programs", "program_runner", "step_matrices")
 
-    def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
+    def __init__(self, compiled: Compiled, arrival: flow.Arrival = "uint8") -> None:
         steps = compiled.plans[arrival].steps
         self._lowered, sites = lower(steps)
         transforms = [*transforms_of(self._lowered)]
         super().__init__(compiled, arrival, transforms, sites, **processors(compiled.recipe.inputs))
         inputs = compiled.recipe.inputs
-        self._always: Arrival | None = "together" if inputs.targets else "float32" if inputs.is_deep else None
+        self._always: flow.Arrival | None = "together" if inputs.targets else "float32" if inputs.is_deep else None
         self._sees_as_given = inputs.mask_labels is None and not inputs.takes_channels
         self.sinks = {"image": Sink(compiled.recipe.output, inputs.range, inputs.deep_dtype)}
         if inputs.stack:
@@ -82,11 +76,11 @@ class ImagePipeline(Pipeline):
         if arrival == "together":
             act_part_by_part(transforms, self.likes)
         for inner, processor in self.processors.items():
-            prepare(processor, rows_of(inner))
+            boxes.prepare(processor, rows_of(inner))
             if compiled.resumes:
-                accept_unconverted(processor)
+                albumentations.accept_unconverted(processor)
             if compiled.pauses:
-                skip_filtering(processor)
+                albumentations.skip_filtering(processor)
 
     @cached_property
     def programs(self) -> Programs:
@@ -132,7 +126,7 @@ class ImagePipeline(Pipeline):
             return self.run_steps(key, targets, allocate)
         try:
             return self.program_runner.run(key, targets, allocate)
-        except PythonFallback:
+        except program_run.PythonFallback:
             return self.plain.run_steps(key, targets, allocate)
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
@@ -185,13 +179,13 @@ class ImagePipeline(Pipeline):
         (2, 3, 224, 224)
         """
         images = [*images]
-        keys = [(key_part("indices", index), 0) for index in (range(len(images)) if indices is None else indices)]
+        keys = [(seeds.key_part("indices", index), 0) for index in (range(len(images)) if indices is None else indices)]
         if len(keys) != len(images) or not keys:
             raise ValueError(f"a batch needs images, and an index for each: got {len(images)} and {len(keys)}")
         allocate: Allocate = np.empty if out is None else output_buffer(out, "the batch", images)
         rows: AllocateTarget = lambda _, shape, dtype: allocate((len(keys), *shape), dtype)  # noqa: E731
-        output = BatchOutput(key_part("epoch", epoch), keys, rows)
-        output.run(self, lambda k: {"image": images[k]}, busy_threads(threads, images), in_memory=True)
+        output = BatchOutput(seeds.key_part("epoch", epoch), keys, rows)
+        output.run(self, lambda k: {"image": images[k]}, batch_threads.busy_threads(threads, images), in_memory=True)
         return output.image()
 
     # What programs there are, for whoever explains, and for datasets.
@@ -254,9 +248,11 @@ class ImagePipeline(Pipeline):
         """A sample whose masks are labels, and whose images have the channels that steps see."""
         if self._sees_as_given:
             return targets
-        return take_channels(with_labels(targets, self.recipe.inputs.mask_labels), self.recipe.inputs, self.image_names)
+        return take_channels(
+            labels.with_labels(targets, self.recipe.inputs.mask_labels), self.recipe.inputs, self.image_names
+        )
 
-    def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
+    def _arrival_of(self, targets: Mapping[str, Any]) -> flow.Arrival:
         """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
         arrival = self._always or arrival_of(targets.get("image"))
         warn_of_floats(self, targets.get("image"))
@@ -266,20 +262,20 @@ class ImagePipeline(Pipeline):
             value = targets[name]
             if name in self.likes and value is not None:
                 arrival = "together"
-            elif is_array(value):
-                refuse_stranger(self, name)
+            elif extra_targets.is_array(value):
+                extra_targets.refuse_stranger(self, name)
         return arrival
 
     @property
     def image_names(self) -> tuple[str, ...]:
         """Names of targets that may hold images: of the sample, and of what travels beside it."""
         further = (name for name, target in self.recipe.targets.items() if target.is_image)
-        return ("image", *(name for name, like in self.likes.items() if LIKE[like].is_image), *further)
+        return ("image", *(name for name, like in self.likes.items() if extra_targets.LIKE[like].is_image), *further)
 
     @property
     def likes(self) -> dict[str, str]:
         """Names of targets beside `image` and `mask`, and the one of albumentations' that each is like."""
-        return {**STACKS, **self.compiled.added} if self.compiled.added else STACKS
+        return {**extra_targets.STACKS, **self.compiled.added} if self.compiled.added else extra_targets.STACKS
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
         """Let further images or masks travel with the image: {name: the target that it is like}.
@@ -301,9 +297,9 @@ class ImagePipeline(Pipeline):
             super().add_targets(additional_targets)
             return
         for name, like in (additional_targets or {}).items():
-            if like not in LIKE:
-                raise ValueError(f"{name}: a target can be like {', '.join(LIKE)}, not {like!r}")
-            if name in self.usual_targets or name in STACKS or name == "out":
+            if like not in extra_targets.LIKE:
+                raise ValueError(f"{name}: a target can be like {', '.join(extra_targets.LIKE)}, not {like!r}")
+            if name in self.usual_targets or name in extra_targets.STACKS or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
         if self.nested is not None:

@@ -6,10 +6,9 @@ import os
 from dataclasses import replace
 from typing import Any
 
+from augrecipes import progress, remote
 from augrecipes.errors import DataError
-from augrecipes.progress import Parts
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.remote import is_folder, is_there
 from augrecipes.sources.arguments import absent_targets, as_given, as_table, check_targets, wrong_targets
 from augrecipes.sources.check import Checked, look_at_files, look_at_samples
 from augrecipes.sources.columns import Columns
@@ -34,8 +33,8 @@ def find(
 def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, **how: Any) -> Columns:
     """The table of images; see `as_table` for the other arguments."""
     root, files = given.root, given.files
-    if files is None and isinstance(root, str | os.PathLike) and not is_folder(root):
-        if not is_there(root):
+    if files is None and isinstance(root, str | os.PathLike) and not remote.is_folder(root):
+        if not remote.is_there(root):
             raise DataError("no such file or folder", os.fsdecode(root))
         return Columns(files={STACK if recipe.inputs.stack else "image": PathTable.from_paths([os.fsdecode(root)])})
     try:
@@ -46,7 +45,7 @@ def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, *
 
 def check(
     recipe: Recipe, mode: Mode, data: Any, *, masks: str | None, split: str | None, content: bool,
-    advance: Parts, **_: Any,
+    advance: progress.Parts, **_: Any,
 ) -> Checked:  # fmt: skip
     """Look at everything that a recipe of kind image would read.
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from augrecipes.lint.meaning import mask_hint
+from augrecipes.preview import overlay, scene
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
-from augrecipes.preview.overlay import label_colour
 from augrecipes.preview.rows import (
     DrawnSample,
     SheetRequest,
@@ -22,7 +22,6 @@ from augrecipes.preview.rows import (
     short_path,
     stage_groups,
 )  # fmt: skip
-from augrecipes.preview.scene import target_cells
 from augrecipes.preview.sheet import Sheet
 from augrecipes.preview.stretch import Stretch, stretch_of
 from augrecipes.recipe.model import Recipe
@@ -47,7 +46,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return [
             annotated(rgb_of_output(image, recipe.output, stretch), on, recipe, classes, view if several else words)
             for _, view, image, on in parts(out, name)
-        ] + target_cells(recipe, out)
+        ] + scene.target_cells(recipe, out)
 
     def known(one: DrawnSample) -> list[str]:
         label = label_text(table, one.sample.index % len(table))
@@ -86,7 +85,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         groups = [CellGroup(alone(one), " · ".join(known(one))) for one in drawn]
         rows, across, often = [SheetRow(groups)], ACROSS, f"epoch {request.epoch}"
     lines = request.lines(pipeline, often, output)
-    legend = [(label_colour(k), name) for k, name in enumerate(classes)]
+    legend = [(overlay.label_colour(k), name) for k, name in enumerate(classes)]
     masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
     hint = max(map(stretched, drawn), key=lambda stretch: stretch.high).hint
     footers = [*left_out(skipped), *mask_hint(recipe, masks), *filter(None, [hint])]

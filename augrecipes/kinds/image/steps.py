@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat.steps import is_plain, sampler_of
-from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
+from augrecipes.compiler.kernels import encoded_images, step_draws
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.compiler.kernels.step_draws import is_plain_window, stand_in
 from augrecipes.compiler.run.deep_images import VALID, fill_nodata, with_nodata
 from augrecipes.compiler.run.extra_targets import take_extra_targets
 from augrecipes.compiler.run.points import Points, take_points
@@ -19,8 +18,7 @@ from augrecipes.compiler.run.program_runner import Key
 from augrecipes.compiler.run.scene_targets import take_scene_targets
 from augrecipes.compiler.run.targets import DTYPES, check_presence, image_in, mask_in, mask_out
 from augrecipes.errors import AugrecipesError, DataError, counted
-from augrecipes.ops.fills import mask_dtype
-from augrecipes.ops.records import op_record
+from augrecipes.ops import fills, records
 
 _AXES = 3
 
@@ -28,7 +26,7 @@ _AXES = 3
 def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
     """Make one sample of a pipeline, of this thread; `allocate(shape, dtype)` gives the memory of its image."""
     image, inputs = targets.get("image"), pipeline.recipe.inputs
-    if pipeline.reads and inputs.nodata is None and is_encoded(image) and image.dtype != np.uint8:
+    if pipeline.reads and inputs.nodata is None and encoded_images.is_encoded(image) and image.dtype != np.uint8:
         targets = {**targets, "image": _first_window(pipeline, key, image)}
     sample, extra, points = _prepare(pipeline, targets)
     pipeline.position(*key)
@@ -45,7 +43,7 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
         finish = sink if valid is None else partial(sink, valid=valid != 0)
         sample[other.name] = other.out(sample[other.name], finish, output, pipeline.mask_fills)
     if (mask := targets.get("mask")) is not None:
-        dtype = mask_dtype(mask.dtype, pipeline.mask_fills)
+        dtype = fills.mask_dtype(mask.dtype, pipeline.mask_fills)
         sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
     of_frames = {"masks": sample.pop("masks")} if pipeline.recipe.inputs.stack and "masks" in sample else {}
     for each in points:
@@ -56,18 +54,18 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     return sample
 
 
-def _first_window(pipeline: Any, key: Key, image: Decodable) -> np.ndarray:
+def _first_window(pipeline: Any, key: Key, image: encoded_images.Decodable) -> np.ndarray:
     """The pixels of a file: where the first step cuts a window, no more than it; zeros about it, which cost nothing."""
     step, (first, p, _, _) = pipeline.keyed_steps[0], pipeline.step_calls[0]
     pipeline.position(*key)
-    if not is_plain(step) or op_record(type(step).__name__).crops not in ("centre", "anywhere"):
+    if not is_plain(step) or records.op_record(type(step).__name__).crops not in ("centre", "anywhere"):
         return image.array()
     if first is not None:
         if first() >= p:
             return image.array()
         step.py_random.random()  # the draw that the gate has looked at
-    params = sampler_of(step)({"image": stand_in(image.shape, image.dtype)})
-    if not is_plain_window(params):
+    params = sampler_of(step)({"image": step_draws.stand_in(image.shape, image.dtype)})
+    if not step_draws.is_plain_window(params):
         return image.array()
     left, top, right, bottom = params["crop_coords"]
     whole = np.zeros(image.shape, image.dtype)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.pair.grid import scale_factors
-from augrecipes.kinds.pair.shared import scaled_to
+from augrecipes.kinds.pair import grid, shared
 from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
@@ -24,7 +23,7 @@ def alone(recipe: Recipe, target: str) -> Recipe:
     >>> alone(ar.load(pair | {"eval": [crop]}), "lr").eval[0].args["height"]
     16
     """
-    factors = scale_factors(recipe.scales)
+    factors = grid.scale_factors(recipe.scales)
     if factors[target] != 1:
         coarsest = [name for name in recipe.scales if factors[name] == 1]
         raise DataError(f"views are made of a target on the common grid, {' or '.join(coarsest)}, not of {target}")
@@ -40,7 +39,7 @@ def alone(recipe: Recipe, target: str) -> Recipe:
                     yield replace(step, steps=inside, target=())
             elif target in acts:
                 at = step.at or min(acts, key=factors.__getitem__)
-                yield replace(scaled_to(step, 1, factors[at]), target=(), at=None)
+                yield replace(shared.scaled_to(step, 1, factors[at]), target=(), at=None)
 
     return replace(
         recipe,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from augrecipes import progress, remote
 from augrecipes.compiler.compile import check, steps_of
 from augrecipes.errors import DataError, counted
 from augrecipes.images.format import ImageHeader
@@ -17,15 +18,11 @@ from augrecipes.kinds.pair.grid import common_size, scale_factors
 from augrecipes.kinds.pair.pairing import Cropped, PairScenes, pair
 from augrecipes.kinds.pair.versions import optional_targets, read_order, target_of, versions, with_versions
 from augrecipes.ops import groups
-from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.remote import place_of
-from augrecipes.sources import defects
+from augrecipes.sources import csv_list, defects, sample
 from augrecipes.sources.columns import Columns
-from augrecipes.sources.csv_list import column_names, columns_at, read_rows
 from augrecipes.sources.defects import Defect, Findings, Least, Size
 from augrecipes.sources.paths import PathLike, PathTable, Roots
-from augrecipes.sources.sample import decode_arguments
 
 Check = Literal["headers", "names"]
 _COLUMNS = ("label", "split", "group", "weight")
@@ -111,8 +108,8 @@ def _scenes_of_csv(
     outside: bool,
 ) -> PairScenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
-    scales = with_versions(recipe.scales, (*(renamed or ()), *column_names(path)))
-    every = read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
+    scales = with_versions(recipe.scales, (*(renamed or ()), *csv_list.column_names(path)))
+    every = csv_list.read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
     read = {name for name in scales if name in every.columns and target_of(name, recipe.scales) in targets}
     order = read_order({*targets} - optional | read, recipe.scales, optional)
     if absent := [f"`{name}`" for name in order if name not in every.columns]:
@@ -131,8 +128,8 @@ def _scenes_of_csv(
         scenes=[tuple(table[i] if rows.columns[name][i] else "" for name, table in files) for i in good],
         defects=findings.defects,
         listed={name: sum(map(bool, rows.columns[name])) for name in order},
-        roots=[str(place_of(every.path).parent)],
-        columns=columns_at(good, columns),
+        roots=[str(remote.place_of(every.path).parent)],
+        columns=csv_list.columns_at(good, columns),
     )
 
 
@@ -141,7 +138,7 @@ def checked(
     recipe: Recipe,
     mode: Mode,
     how: Check = "headers",
-    advance: Progress | None = None,
+    advance: progress.Progress | None = None,
     **decode: Any,
 ) -> PairScenes:
     """The scenes with which nothing is wrong, and what is cut off their images.
@@ -154,7 +151,7 @@ def checked(
         advance: called with how many headers are read, and of how many.
         decode: arguments of `read_image`.
     """
-    decode = decode_arguments(recipe.inputs) | decode
+    decode = sample.decode_arguments(recipe.inputs) | decode
     targets, exif = pairs.targets, decode.pop("exif")
     factors = scale_factors(with_versions(recipe.scales, targets))
     least = defects.least_sizes(recipe, mode, factors)
@@ -207,7 +204,7 @@ def checked(
         defects=[*pairs.defects, *wrong.values()],
         notes=notes,
         cropped=cropped,
-        columns=columns_at(fine, pairs.columns),
+        columns=csv_list.columns_at(fine, pairs.columns),
     )
 
 

@@ -8,9 +8,7 @@ from typing import Unpack
 
 from augrecipes.data.checks import Settings
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.kinds.pair.checks import Check, table_of_scenes
-from augrecipes.kinds.pair.pairing import Cropped
-from augrecipes.kinds.pair.reader import scenes_of
+from augrecipes.kinds.pair import checks, pairing, reader
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
@@ -89,7 +87,7 @@ class PairedImages(RecipeDataset):
     table: Columns
     targets: tuple[str, ...]
     defects: tuple[Defect, ...]
-    cropped: tuple[Cropped, ...]
+    cropped: tuple[pairing.Cropped, ...]
 
     def __init__(
         self,
@@ -98,7 +96,7 @@ class PairedImages(RecipeDataset):
         *,
         files: PathLike | None = None,
         names: Mapping[str, str] | None = None,
-        check: Check = "headers",
+        check: checks.Check = "headers",
         split: str | None = None,
         cache: bool = True,
         columns: Mapping[str, str] | None = None,
@@ -108,7 +106,7 @@ class PairedImages(RecipeDataset):
         def table() -> Columns:
             if check not in ("headers", "names"):
                 raise ValueError(f"check must be 'headers' or 'names', got {check!r}")
-            pairs = scenes_of(
+            pairs = reader.scenes_of(
                 self.recipe, self.mode, self.pipeline.targets, roots, files, check, strict=self.on_error == "raise",
                 decode=self._decode, names=names, split=split, cache=cache, columns=columns, outside=outside,
             )  # fmt: skip
@@ -117,7 +115,7 @@ class PairedImages(RecipeDataset):
                 _log.warning("left out: %s", report(pairs.defects, fine=len(pairs.scenes), targets=pairs.targets))
             for note in pairs.notes:
                 _log.warning("%s", note)
-            return table_of_scenes(pairs)
+            return checks.table_of_scenes(pairs)
 
         super().__init__(table, recipe, **how)
 

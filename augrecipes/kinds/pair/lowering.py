@@ -16,9 +16,8 @@ from augrecipes.kinds.pair.grid import Factors
 from augrecipes.kinds.pair.programs import PairExit, PairPrograms
 from augrecipes.kinds.pair.shared import Degrade, DegradeProgram, PairStep
 from augrecipes.native.op_numbers import EFFECTS
-from augrecipes.ops import groups
+from augrecipes.ops import groups, resize_to_target
 from augrecipes.ops.native_op import EXIT, IN_PYTHON, NO_OP, NativeOp
-from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import UINT8_HWC, Step
 
 _NO_STEP = Op("", False, 1.0, NO_OP)  # a step of other targets
@@ -153,5 +152,5 @@ def _degrade_program(entry: Lowered, maker: ProgramMaker, call: Callable[..., An
     resizes = {place: pair for place, pair in enumerate(steps) if pair[1].numbers.effect in _RESIZES}
     # Samples leave the program where the kernels lack a size, too.
     program.opaque = {place: (step, op.forced) for place, (step, op) in resizes.items()} | dict(exits)
-    to_target = (place for place, (step, _) in resizes.items() if isinstance(step, ResizeToTarget))
+    to_target = (place for place, (step, _) in resizes.items() if isinstance(step, resize_to_target.ResizeToTarget))
     return DegradeProgram(entry.transform, program, tuple(place for place in to_target if place not in exits), call)

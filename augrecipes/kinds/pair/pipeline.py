@@ -12,15 +12,9 @@ from augrecipes.compiler.compile import warn_of_floats
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.sink import Allocate, Sink
-from augrecipes.compiler.lowering.lower import Sites, transforms_of
-from augrecipes.compiler.lowering.make_program import ProgramMaker
-from augrecipes.compiler.lowering.walk import OpaqueError
+from augrecipes.compiler.lowering import lower, make_program, walk
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
-from augrecipes.compiler.run import deep_images
-from augrecipes.compiler.run.batch import output_buffer
-from augrecipes.compiler.run.extra_targets import is_array
-from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.program_run import PythonFallback
+from augrecipes.compiler.run import batch, deep_images, extra_targets, pipeline, program_run
 from augrecipes.compiler.run.programs import why_not_native
 from augrecipes.compiler.run.take_channels import take_channels
 from augrecipes.compiler.run.targets import DTYPES, image_in
@@ -42,7 +36,7 @@ class _RaggedError(Exception):
     """Samples that were to lie side by side differ in size."""
 
 
-class PairPipeline(Pipeline):
+class PairPipeline(pipeline.Pipeline):
     """A compiled recipe of kind pair.
 
     Targets in: one array H×W or H×W×C a target of `scales:`, all uint8 (0..255) or all float32 (0..1), or all of the
@@ -72,11 +66,11 @@ class PairPipeline(Pipeline):
             if isinstance(entry.transform, PairStep)
         }
         draw = (entry for entry in every if not isinstance(entry.transform, Degrade))
-        sites: Sites = [
+        sites: lower.Sites = [
             (entry.transform.step if isinstance(entry.transform, PairStep) else entry.transform, entry.node.site, False)
             for entry in draw
         ]
-        super().__init__(compiled, arrival, [*transforms_of(self._lowered)], sites)
+        super().__init__(compiled, arrival, [*lower.transforms_of(self._lowered)], sites)
         own = [step for entry in every for step in getattr(entry.transform, "by_target", {}).values()]
         deep_images.attach(own, recipe.inputs, self.image_names)
         self._labels |= {id(entry.transform): entry.node.site for entry in every}
@@ -151,9 +145,9 @@ class PairPipeline(Pipeline):
         else:
             try:
                 if isinstance(programs := self.native, str):
-                    raise PythonFallback(programs)
+                    raise program_run.PythonFallback(programs)
                 results, unfinished = PairRun(programs, key, images).finish(allocate), programs.unfinished
-            except PythonFallback:
+            except program_run.PythonFallback:
                 return self.plain._run(key, images, allocate)
         for name in unfinished:
             results[name] = self.sinks[name](results[name], allocate(name))
@@ -209,8 +203,8 @@ class PairPipeline(Pipeline):
             return why
         sinks = {name: self.sinks[name] for name in self.outputs}
         try:
-            programs = pair_programs(self._lowered, ProgramMaker(self), sinks, self.factors, self.called)
-        except OpaqueError as reason:
+            programs = pair_programs(self._lowered, make_program.ProgramMaker(self), sinks, self.factors, self.called)
+        except walk.OpaqueError as reason:
             return str(reason)
         for program in programs:
             self.watched(program)
@@ -224,7 +218,7 @@ class PairPipeline(Pipeline):
         if not isinstance(out, Mapping) or not set(out) <= set(self.outputs):
             raise DataError(f"out must be a dict of arrays by target ({', '.join(self.outputs)}), got {_named(out)}")
         given = [targets.get(name) for name in self.targets]
-        return {name: (array, output_buffer(array, name, given, f"out[{name!r}]")) for name, array in out.items()}
+        return {name: (array, batch.output_buffer(array, name, given, f"out[{name!r}]")) for name, array in out.items()}
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The images after each outermost step, and each of those inside a Degrade, by target."""
@@ -261,7 +255,7 @@ class PairPipeline(Pipeline):
             if name not in self.targets and name in targets:
                 wrong = wrong or f"{name} is made by Degrade and cannot be given"
         for name in sorted(others):
-            if targets[name] is not None and (name in _FOREIGN or is_array(targets[name])):
+            if targets[name] is not None and (name in _FOREIGN or extra_targets.is_array(targets[name])):
                 wrong = wrong or f"a pair has no {name!r}"
         if wrong:
             raise DataError(f"{wrong}; the recipe's targets are {', '.join(f'{name}=' for name in self.targets)}")

@@ -11,8 +11,7 @@ import numpy as np
 from augrecipes.compiler.executor.inputs import AnyImage, MappedImages, is_image
 from augrecipes.compiler.executor.program import ExitReached, Program
 from augrecipes.compiler.executor.program_buffer import END
-from augrecipes.compiler.kernels.encoded_images import EncodedWindow
-from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels import encoded_images, sink
 from augrecipes.compiler.lowering.validate import Position
 from augrecipes.compiler.run.program_run import PythonFallback, uint8_image
 from augrecipes.kinds.pair.grid import Factors, Scene
@@ -113,7 +112,7 @@ class PairRun:
 
     def __init__(self, programs: PairPrograms, key: Key, images: Mapping[str, AnyImage]) -> None:
         for image in images.values():
-            if not (is_image(image, files=False) or isinstance(image, EncodedWindow)):
+            if not (is_image(image, files=False) or isinstance(image, encoded_images.EncodedWindow)):
                 raise PythonFallback
         self._programs, self._key = programs, key
         self._images: dict[str, Any] = {**images}
@@ -121,7 +120,7 @@ class PairRun:
         self._exits: dict[str, int] = {}  # the targets that are at one
         self._results: dict[str, Any] = {}
 
-    def finish(self, allocate: Callable[[str], Allocate]) -> dict[str, Any]:
+    def finish(self, allocate: Callable[[str], sink.Allocate]) -> dict[str, Any]:
         """The results by target, before their sinks where programs do not write what those make.
 
         Args:
@@ -139,7 +138,7 @@ class PairRun:
             raise PythonFallback
         return self._results
 
-    def _run_program(self, name: str, allocate: Callable[[str], Allocate]) -> None:
+    def _run_program(self, name: str, allocate: Callable[[str], sink.Allocate]) -> None:
         """Carry a target to its next exit, or to its end."""
         program = self._programs.by_target[name]
         memory = allocate(name) if program.writes else np.empty

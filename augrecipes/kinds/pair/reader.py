@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError, counted
+from augrecipes.kinds.pair import grid, pairing, versions
 from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scenes, misfit, table_of_scenes, targets_of
-from augrecipes.kinds.pair.grid import common_size, scale_factors
-from augrecipes.kinds.pair.pairing import PairScenes
-from augrecipes.kinds.pair.versions import optional_targets, with_versions
 from augrecipes.machine import in_threads
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Inputs, Mode, Recipe
@@ -40,7 +38,7 @@ __all__ = ["TABLE", "check", "check_roots", "find", "scenes_of", "size_faults"]
 def scenes_of(
     recipe: Recipe, mode: Mode, targets: Sequence[str], roots: Any, files: Any, check: Check | None, *, strict: bool,
     decode: Mapping[str, Any], **more: Any,
-) -> PairScenes:  # fmt: skip
+) -> pairing.PairScenes:  # fmt: skip
     """List scenes, in folders by target or as a CSV file has them, and what is cut off their images.
 
     Args:
@@ -75,7 +73,7 @@ def find(
     """The scenes as a recipe reads them."""
     roots = data.root if isinstance(data.root, Mapping) else None
     if data.files is None and roots is None:
-        check_roots(recipe, targets, {}, optional_targets(recipe, mode))
+        check_roots(recipe, targets, {}, versions.optional_targets(recipe, mode))
     check: Check | None = "headers" if headers else None
     pairs = scenes_of(
         recipe, mode, targets, roots, data.files, check, strict=strict, decode=decode, cache=False, **data.more
@@ -115,7 +113,7 @@ def check(
     pairs = checked(pairs, recipe, mode, advance=partial(advance, "reading headers"))
     defects, notes, fine = pairs.defects, list(pairs.notes), len(pairs.scenes)
     if content and len(pairs.targets) > 1:
-        factors = scale_factors(with_versions(recipe.scales, pairs.targets))
+        factors = grid.scale_factors(versions.with_versions(recipe.scales, pairs.targets))
         rows = (zip(pairs.targets, paths, strict=True) for paths in pairs.scenes)
         scenes = [{name: path for name, path in row if path} for row in rows]
         faint: list[str] = []  # as threads come to them
@@ -144,7 +142,7 @@ def compare_scene(
             grey = np.nan_to_num((image.mean(axis=2, keepdims=True, dtype=np.float32) - low) * (255 / (high - low)))
             image = np.repeat(grey.astype(np.float32), 3, axis=2)
         images[name] = image
-    rows, columns = common_size({name: image.shape[:2] for name, image in images.items()}, factors)
+    rows, columns = grid.common_size({name: image.shape[:2] for name, image in images.items()}, factors)
     (first, large), *others = [
         (paths[name], image[: rows * factors[name], : columns * factors[name]]) for name, image in images.items()
     ]
@@ -202,7 +200,7 @@ def _in_words(x: int, y: int) -> str:
 
 def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> Faults:
     """What is wrong with the sizes of a scene's images, by target."""
-    factors = scale_factors(dict(recipe.scales))
+    factors = grid.scale_factors(dict(recipe.scales))
     first = max(sizes, key=lambda name: factors[name])
     for name, size in sizes.items():
         if why := misfit(first, name, sizes, factors):

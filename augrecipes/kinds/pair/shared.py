@@ -23,11 +23,8 @@ from augrecipes.compiler.run.deep_images import from_unit, to_unit
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.kinds.pair.grid import Factors, Scene, scale_factors
-from augrecipes.ops import groups
+from augrecipes.ops import groups, records, registry, resize_to_target
 from augrecipes.ops.matrices import Size, in_pixels, matrix_of
-from augrecipes.ops.records import op_record, rescalable
-from augrecipes.ops.registry import construct, effective, record_of
-from augrecipes.ops.resize_to_target import ResizeToTarget
 from augrecipes.recipe.model import Arguments, Recipe, Step
 
 How = Literal["window", "dihedral", "resampled", "plain"]
@@ -59,7 +56,7 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         self.step: Any = transform(step if self.how == "plain" else scaled_to(step, 1, counted))
         self.by_target: Mapping[str, Any] = {}
         if self.how == "resampled":
-            self.by_target = {name: construct(scaled_to(step, factors[name], counted)) for name in targets}
+            self.by_target = {name: registry.construct(scaled_to(step, factors[name], counted)) for name in targets}
         super().__init__([self.step], p=self.step.p)
 
     @property
@@ -157,8 +154,8 @@ def _scaled_params(params: dict[str, Any], factor: int) -> dict[str, Any]:
 
 def scaled_to(step: Step, to: int, counted: int) -> Step:
     """The step with the arguments that count pixels multiplied by `to` / `counted`."""
-    merged, args = effective(step), step.args.plain()
-    for name in op_record(step.name).pixels:
+    merged, args = registry.effective(step), step.args.plain()
+    for name in records.op_record(step.name).pixels:
         value = args.get(name, merged.get(name))
         if value is not None:
             args[name] = _times(value, Fraction(to, counted), step, name)
@@ -182,14 +179,14 @@ def how_to_share(step: Step) -> How:
     Raises:
         RecipeError: it resamples in a way that cannot be carried from one grid to another.
     """
-    record = op_record(step.name)
-    action = record_of(step).action if record.is_known else None
+    record = records.op_record(step.name)
+    action = registry.record_of(step).action if record.is_known else None
     if action in ("window", "dihedral"):
         return action
     if not record.is_known or not record.resamples_targets:
         return "plain"
-    if step.name not in rescalable():
-        which = ", ".join(rescalable())
+    if step.name not in records.rescalable():
+        which = ", ".join(records.rescalable())
         raise _refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
     return "resampled"
 
@@ -229,7 +226,7 @@ def _sharing_of(step: Step, targets: tuple[str, ...], factors: Factors) -> Itera
             "plain": f"one draw for {names}, the same parameters",
         }[how_to_share(step)]
         coarsest = f"{min(targets, key=factors.__getitem__)}, the coarsest, because it has no `at`"
-        counted = f"; its numbers count pixels of {step.at or coarsest}" if op_record(step.name).pixels else ""
+        counted = f"; its numbers count pixels of {step.at or coarsest}" if records.op_record(step.name).pixels else ""
         yield step.site, how + counted
 
 
@@ -250,7 +247,7 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         super().__init__([], p=1.0)  # which would seed them
         self.source, self.target = step.args["source"], step.args["target"]
         self.transforms, self.labels = transforms, [child.site for child in step.steps]
-        self._resizes = [part for part in parts_of(self) if isinstance(part, ResizeToTarget)]
+        self._resizes = [part for part in parts_of(self) if isinstance(part, resize_to_target.ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """The scene (`scene=`) with the target that was made; it is changed in place."""

@@ -14,9 +14,8 @@ from augrecipes.compiler.run.clock import route_steps
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair.grid import common_size
 from augrecipes.kinds.pair.pipeline import PairPipeline
-from augrecipes.ops.constants import NEAREST
+from augrecipes.ops import constants, records
 from augrecipes.ops.groups import DEGRADE
-from augrecipes.ops.records import op_record
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.overlay import render_crops
@@ -97,7 +96,7 @@ def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: 
     def words(name: str, applied: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
         degraded = [step for step in steps if step.name == DEGRADE and step.args["target"] == name]
         own = {inner.site for step in steps if step in degraded or step.target == (name,) for inner in step.walk()}
-        acted = {one[0]: one[1:] for one in applied if one[0] in own and op_record(one[1]).action != "identity"}
+        acted = {one[0]: one[1:] for one in applied if one[0] in own and records.op_record(one[1]).action != "identity"}
         facts = [f"made of {step.args['source']}" for step in degraded if step.site in ran] or ["read from disk"]
         drawn = [acted[site] for site in ran if site in acted]
         facts += [f"{step} {in_words(params, whole=True)}".strip() for step, params in drawn]
@@ -108,7 +107,7 @@ def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: 
         outputs = ((name, recipe.outputs.get(name, recipe.output)) for name in names)
         images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs}
         size = images[names[-1]].shape[1::-1]
-        large = (cv2.resize(image, size, interpolation=NEAREST).astype(np.uint8) for image in images.values())
+        large = (cv2.resize(image, size, interpolation=constants.NEAREST).astype(np.uint8) for image in images.values())
         cells = map(Cell, large, (f"{name} {size_text(image)}" for name, image in images.items()))
         ran.clear()
         applied = one.sample.run(plain, epoch)["applied"]

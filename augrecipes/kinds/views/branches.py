@@ -13,8 +13,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.prefix import suffix_recipe
 from augrecipes.compiler.rewrite import Compiled, Plan
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, singles
-from augrecipes.compiler.run.program_run import PythonFallback
-from augrecipes.compiler.run.program_runner import Key
+from augrecipes.compiler.run import program_run, program_runner
 from augrecipes.compiler.run.targets import MASKS, arrival_of
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -120,13 +119,13 @@ class Branches:
 
         return view
 
-    def _made(self, part: ImagePipeline, key: Key, targets: dict[str, Any], allocate: Allocate) -> Any:
+    def _made(self, part: ImagePipeline, key: program_runner.Key, targets: dict[str, Any], allocate: Allocate) -> Any:
         """What comes out of a part of the steps; None: in `fast`, where no program makes it."""
         if not self._fast:
             return part.sample(*key, targets, allocate)
         try:
             return part.program_runner.run(key, targets, allocate)
-        except PythonFallback:
+        except program_run.PythonFallback:
             return None
 
     def _shared(self) -> int:

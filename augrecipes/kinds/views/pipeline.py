@@ -10,8 +10,7 @@ from typing import Any, Self
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
-from augrecipes.compiler.kernels.sink import Allocate
+from augrecipes.compiler.kernels import encoded_images, sink
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.run.batch import output_buffer
@@ -70,7 +69,7 @@ class ViewsPipeline(ImagePipeline):
         return dict.fromkeys(self.outputs, _IMAGE)
 
     def sample(
-        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
+        self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: sink.Allocate = np.empty
     ) -> dict[str, Any]:
         """All views of one image."""
         if not self.parts:
@@ -83,7 +82,7 @@ class ViewsPipeline(ImagePipeline):
         places = self._places(epoch, index, inputs.get(_IMAGE))
         file = self._file(inputs.get(_IMAGE), places)
         for name in (_IMAGE, _MASK):
-            if is_encoded(inputs.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
+            if encoded_images.is_encoded(inputs.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
                 inputs[name] = inputs[name].array()
         inputs |= file
         make = self.branches.sample(epoch, index, inputs)
@@ -147,7 +146,7 @@ class ViewsPipeline(ImagePipeline):
 
     def _is_large(self, image: Any) -> bool:
         """Whether it is a file that `fast` may decode at a smaller scale."""
-        return self._may_reduce and is_encoded(image) and image.shape[0] * image.shape[1] >= LARGE
+        return self._may_reduce and encoded_images.is_encoded(image) and image.shape[0] * image.shape[1] >= LARGE
 
     def _file(self, image: Any, places: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The image as a file that is decoded smaller, where that is fine enough for all views; {}: it is not."""
@@ -175,7 +174,7 @@ class ViewsPipeline(ImagePipeline):
 class _Block:
     """The memory of all views of a name, which the first of them asks for."""
 
-    def __init__(self, name: str, count: int, allocate: Allocate) -> None:
+    def __init__(self, name: str, count: int, allocate: sink.Allocate) -> None:
         self._name, self._count, self._allocate = name, count, allocate
         self.array: Any = None
 
@@ -210,7 +209,7 @@ class ReducedFile:
         scale: `scale` × `scale` pixels of it are decoded as one; what asks for larger ones has it decoded again.
     """
 
-    def __init__(self, source: Decodable, scale: int) -> None:
+    def __init__(self, source: encoded_images.Decodable, scale: int) -> None:
         self._source, self._scale = source, scale
         self.shape, self.dtype = source.shape, source.dtype
         self._made: dict[int, np.ndarray] = {}
@@ -245,7 +244,7 @@ class ReducedFile:
         return np.asarray(cv2.resize(finer, size, interpolation=cv2.INTER_AREA)).reshape(size[1], size[0], channels)
 
 
-def scale_for(image: Decodable, matrices: Any) -> int:
+def scale_for(image: encoded_images.Decodable, matrices: Any) -> int:
     """The greatest scale of a file's decoder at which it is fine enough for all views; 1: none is.
 
     Args:

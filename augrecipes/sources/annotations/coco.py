@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import DataError
-from augrecipes.sources.annotations import records
-from augrecipes.sources.annotations.files import PathView, folder_of, read_json
+from augrecipes.sources.annotations import files, records
 from augrecipes.sources.polygons import run_bounds, runs
 
 TITLE = "COCO"
@@ -26,7 +25,7 @@ _MOST_PIXELS = 1 << 28
 _MOST_BITS = 40  # of a run length
 
 
-def claims(source: PathView) -> bool:
+def claims(source: files.PathView) -> bool:
     """A JSON file that is not labelme's, or a folder with the one that Roboflow writes."""
     if source.is_folder:
         return (source.path / _INDEX).is_file()
@@ -34,10 +33,10 @@ def claims(source: PathView) -> bool:
     return bool(head) and b'"shapes"' not in head and b'"imageData"' not in head
 
 
-def read(source: PathView, options: records.AnnotationOptions, annotations: records.AnnotationSet) -> None:
+def read(source: files.PathView, options: records.AnnotationOptions, annotations: records.AnnotationSet) -> None:
     """Read the file."""
     path = source.path / _INDEX if source.is_folder else source.path
-    content, file, takes = read_json(path), str(path), options.takes
+    content, file, takes = files.read_json(path), str(path), options.takes
     if not isinstance(content, dict):
         raise DataError("the outermost value should be an object, { ... }", file)
     if missing := [name for name in _PARTS if not isinstance(content.get(name), list)]:
@@ -91,7 +90,7 @@ def read(source: PathView, options: records.AnnotationOptions, annotations: reco
             annotations.add_points(thing, values)
 
     annotations.read_each(file, _numbered(content["annotations"]), add)
-    annotations.root = annotations.within = folder_of(options, annotations.names, _places(path), source.path)
+    annotations.root = annotations.within = files.folder_of(options, annotations.names, _places(path), source.path)
 
 
 def _numbered(entries: list[Any]) -> Iterator[tuple[int, Any]]:

@@ -19,11 +19,10 @@ import cv2
 import numpy as np
 
 from augrecipes.errors import DataError
+from augrecipes.sources import paths, polygons
 from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, read_json, tally_others
 from augrecipes.sources.annotations.records import AnnotationOptions, AnnotationSet, RecordError, bounds, numbers_of
-from augrecipes.sources.paths import local_name
-from augrecipes.sources.polygons import bitmap_runs
 
 TITLE = "labelme"
 LOOKS = "a folder of JSON files, one an image, with `shapes`"
@@ -65,7 +64,7 @@ def _read_file(options: AnnotationOptions, annotations: AnnotationSet, path: Pat
         raise DataError("is none of labelme's files: no list of `shapes` in it", file)
     name = content.get("imagePath")
     if isinstance(name, str):
-        name = (f"{below}/" if below else "") + local_name(path.parent, name)
+        name = (f"{below}/" if below else "") + paths.local_name(path.parent, name)
     hint, size = _EMBEDDED if content.get("imageData") else "", (content.get("imageWidth"), content.get("imageHeight"))
     image = annotations.image(name, file, size, hint=hint)
     groups: dict[tuple[str, str], int] = {}  # objects by label and group
@@ -138,4 +137,4 @@ def _bitmap(mask: Any, corners: tuple[float, float, float, float]) -> bytes:
         raise RecordError("`mask` should be a PNG in base64")
     if not all(abs(value) < 1 << 30 for value in corners):
         raise RecordError("its corners are no places in an image")
-    return bitmap_runs(round(corners[0]), round(corners[1]), bitmap > 0)
+    return polygons.bitmap_runs(round(corners[0]), round(corners[1]), bitmap > 0)

@@ -227,15 +227,6 @@ class AnnotationSet:
         self.flags.append(FLAGGED if flagged else 0)
         return len(self.images) - 1
 
-    def add_all(self, image: int, labels: Any, corners: Any) -> None:
-        """Add all objects of an image: arrays (n,) and (n, 4); their records are 1, 2, ...."""
-        n = len(labels)
-        self.images.extend([image] * n)
-        self.labels.frombytes(labels.astype(np.int32).tobytes())
-        self.corners.frombytes(corners.astype(np.float64).tobytes())
-        self.records.extend(range(1, n + 1))
-        self.flags.frombytes(bytes(n))
-
     def add_area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
         """Add what an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as
         `augrecipes.sources.polygons` keeps them."""

@@ -28,10 +28,9 @@ from augrecipes.errors import DataError, counted
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import read_headers
 from augrecipes.paths import is_image
-from augrecipes.sources.annotations import coco, labelme, voc, yolo
+from augrecipes.sources.annotations import coco, labelme, targets, voc, yolo
 from augrecipes.sources.annotations.files import PathView
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
-from augrecipes.sources.annotations.targets import SHARES, boxes_of, outlines_of, points_of
 from augrecipes.sources.columns import Columns, Recorded, number
 from augrecipes.sources.defects import Findings, upright
 from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
@@ -95,12 +94,12 @@ def table_of_annotations(path: PathLike, options: AnnotationOptions, findings: F
     sizes = _sizes(annotations, options, images)
     inputs, columns = options.inputs, dict[str, Any]()
     if "boxes" in options.takes and inputs.boxes is not None:
-        columns["boxes"] = boxes_of(annotations, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
+        columns["boxes"] = targets.boxes_of(annotations, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
     annotations.corners = array("d")  # of no more use, and much where there are a million
     if "keypoints" in options.takes and inputs.keypoints is not None:
-        columns["keypoints"] = points_of(annotations, plain, sizes, inputs.keypoints)
+        columns["keypoints"] = targets.points_of(annotations, plain, sizes, inputs.keypoints)
     if "mask" in options.takes:
-        columns["outlines"] = outlines_of(annotations, sizes)
+        columns["outlines"] = targets.outlines_of(annotations, sizes)
     findings.notes += [
         f"{counted(count, thing)} {what} (first: {first})"
         for (thing, what), (count, first) in annotations.tallies.items()
@@ -205,7 +204,7 @@ def _paths(annotations: AnnotationSet, options: AnnotationOptions) -> PathTable:
 def _sizes(annotations: AnnotationSet, options: AnnotationOptions, images: PathTable) -> Floats:
     """(width, height) of each image, in the unit of what is taken; 0 of those without objects, or unreadable."""
     boxes = options.inputs.boxes
-    in_px = boxes is not None and "boxes" in options.takes and boxes.format not in SHARES
+    in_px = boxes is not None and "boxes" in options.takes and boxes.format not in targets.SHARES
     if annotations.relative and not in_px and "keypoints" not in options.takes:
         return np.ones((len(images), 2))  # all that is taken of shares stays in shares
     sizes = np.asarray(annotations.sizes).reshape(-1, 2).astype(np.float64)

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.sources import defects, polygons
 from augrecipes.sources.annotations.records import IGNORE, POINT, AnnotationSet
 from augrecipes.sources.columns import Ragged
-from augrecipes.sources.defects import corners_of
-from augrecipes.sources.polygons import Outlines, any_inside
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Keypoints
@@ -66,7 +65,7 @@ def _cut(corners: Floats, size: Floats, format: str) -> tuple[npt.NDArray[np.flo
     with np.errstate(divide="ignore", invalid="ignore"):
         values = _in_format(cut / sides if format in SHARES else cut, format)
         # As albumentations will see them: what is too thin for its numbers is empty.
-        seen = corners_of(values, format, *size.T[::-1])
+        seen = defects.corners_of(values, format, *size.T[::-1])
         empty = ~(seen[:, 2:] > seen[:, :2]).all(axis=1)
     states[empty] = np.where((corners[:, 2:] > corners[:, :2]).all(axis=1) & (states == 1), 2, 3)[empty]
     states[size[:, 0] == 0] = -1
@@ -128,7 +127,7 @@ def points_of(annotations: AnnotationSet, chosen: Chosen, sizes: Floats, declare
     return Ragged(values, ends, numbers[:, 1], None, numbers[:, : 3 if any(annotations.point_shift) else 1])
 
 
-def outlines_of(annotations: AnnotationSet, sizes: Any) -> Outlines | None:
+def outlines_of(annotations: AnnotationSet, sizes: Any) -> polygons.Outlines | None:
     """What the objects of a table cover; None where the data has no polygons and no masks. See `boxes_of`."""
     if not annotations.area_object:
         return None
@@ -139,7 +138,7 @@ def outlines_of(annotations: AnnotationSet, sizes: Any) -> Outlines | None:
     polygon = np.diff(corners.offsets) > 0
     size = np.ones((len(annotations.names), 2)) if annotations.relative else np.where(sizes > 0, sizes, np.inf)
     low, high = (of.reduceat(corners.values, corners.offsets[:-1][polygon]) for of in (np.minimum, np.maximum))
-    drawn = np.array([any_inside(entry) for entry in runs] or polygon)
+    drawn = np.array([polygons.any_inside(entry) for entry in runs] or polygon)
     drawn[polygon] = ((high > 0) & (low < size[image[polygon]])).all(axis=1)
     bare = (labels >= 0) & (np.asarray(annotations.flags) != POINT)
     bare[owner[drawn]] = False
@@ -147,7 +146,7 @@ def outlines_of(annotations: AnnotationSet, sizes: Any) -> Outlines | None:
     if (labels == IGNORE).any() and labels.max() >= _IGNORED - 1:
         what = f"has {labels.max() + 1} classes, and {_IGNORED} in masks is what is to be ignored: 254 are the most"
         raise DataError(what, annotations.path)
-    return Outlines(
+    return polygons.Outlines(
         values=np.where(labels[owner] == IGNORE, _IGNORED, labels[owner] + 1).astype(np.int32),
         offsets=_ends(np.bincount(image, minlength=len(annotations.names))),
         points=corners.values,

@@ -20,8 +20,7 @@ import numpy as np
 
 from augrecipes.errors import DataError
 from augrecipes.paths import is_image
-from augrecipes.recipe.nodes import plain
-from augrecipes.recipe.parse import read_nodes
+from augrecipes.recipe import nodes, parse
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.sources.annotations import records
 from augrecipes.sources.annotations.files import PathView, class_list, is_there, read_lines, read_whole
@@ -91,7 +90,7 @@ def read(source: PathView, options: records.AnnotationOptions, annotations: reco
 def _read_yaml(path: Path) -> dict[Any, Any]:
     problems = Problems()
     try:
-        content = plain(read_nodes(read_whole(path), str(path), problems)[0])
+        content = nodes.plain(parse.read_nodes(read_whole(path), str(path), problems)[0])
     except Stop:
         content = None
     if problems:
@@ -230,24 +229,8 @@ class _LabelFiles:
 
     def read(self, path: str, image: int) -> None:
         """Add the objects of a file."""
-        lines = read_lines(Path(path))
-        if any(self.shape) or not self._add_boxes(lines, image):
-            rows = ((k, words) for k, line in enumerate(lines, 1) if (words := line.split()))
-            self.annotations.read_each(path, rows, lambda k, words: self._add(k, words, image))
-
-    def _add_boxes(self, lines: list[str], image: int) -> bool:
-        """Add the boxes of a file where all its lines are boxes and nothing is wrong, as in most; else do nothing."""
-        try:
-            rows = np.array([line.split() for line in lines], float).reshape(-1, _BOX)
-        except ValueError:
-            return False
-        label, half = rows[:, 0], rows[:, 3:] / 2
-        with np.errstate(invalid="ignore"):
-            fine = (label >= 0) & (label < self.classes) & (label % 1 == 0)
-            if len(rows) != len(lines) or not fine.all() or not (np.abs(rows[:, 1:] - 0.5) <= _FAR).all():
-                return False
-        self.annotations.add_all(image, label, np.hstack([rows[:, 1:3] - half, rows[:, 1:3] + half]))
-        return True
+        rows = ((k, words) for k, line in enumerate(read_lines(Path(path)), 1) if (words := line.split()))
+        self.annotations.read_each(path, rows, lambda k, words: self._add(k, words, image))
 
     def _add(self, k: int, words: list[str], image: int) -> None:
         """Add the object of a line."""

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from augrecipes import cache
+from augrecipes import cache, machine
 from augrecipes.errors import DataError
-from augrecipes.machine import cores, in_threads
 from augrecipes.ops.registry import foregrounds
 from augrecipes.recipe.model import Bag
 from augrecipes.sources.files import MAX_PIXELS, read_mask
@@ -146,7 +145,7 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
         except OSError as error:  # it goes just now
             return DataError(f"cannot be read: {error.strerror or error}", path)
 
-    return [*in_threads(listed, paths, cores())]
+    return [*machine.in_threads(listed, paths, machine.cores())]
 
 
 def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:

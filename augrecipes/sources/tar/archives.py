@@ -17,11 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from augrecipes.cache import file_stamp
+from augrecipes import cache, lru, remote
 from augrecipes.errors import DataError
-from augrecipes.lru import OpenFile, OpenFiles
 from augrecipes.paths import is_archive
-from augrecipes.remote import is_remote
 
 OPEN = 64
 """Archives that a process holds open."""
@@ -48,7 +46,7 @@ def find_archives(pattern: str) -> list[str]:
     Raises:
         DataError: there are none, or one that braces name is missing.
     """
-    if is_remote(pattern):
+    if remote.is_remote(pattern):
         raise DataError("archives are read from this machine alone: fetch them first", pattern)
     if os.path.isdir(pattern):  # noqa: PTH112  a pattern may be too long for a path, of which Path makes an error
         files = [file for file in Path(pattern).iterdir() if is_archive(file.name) and not file.name.startswith(".")]
@@ -116,7 +114,7 @@ class Archive:
     def __init__(self, path: str, stamp: str) -> None:
         self.path, self._stamp = path, stamp
         try:
-            self._file = OpenFile(path)
+            self._file = lru.OpenFile(path)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror or error}", path) from None
         self.size = self.about().st_size
@@ -124,7 +122,7 @@ class Archive:
     def about(self) -> os.stat_result:
         """What the system says of it now, whatever has its path by now. DataError where it was changed."""
         about = self._file.about()
-        if file_stamp(about) != self._stamp:
+        if cache.file_stamp(about) != self._stamp:
             raise DataError("was changed since it was listed: list it again", self.path)
         return about
 
@@ -142,7 +140,7 @@ class Archive:
         return data
 
 
-OPENED = OpenFiles(Archive, OPEN)
+OPENED = lru.OpenFiles(Archive, OPEN)
 """Those of this process."""
 
 

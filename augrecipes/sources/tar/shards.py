@@ -18,16 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes import cache
+from augrecipes import cache, machine, paths
 from augrecipes.errors import DataError, parsed
 from augrecipes.images.reading import MAX_BYTES
-from augrecipes.machine import in_threads
-from augrecipes.paths import EXTENSIONS
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.source import Source
 from augrecipes.sources.tar.archives import OPENED, Archive, Member, find_archives, list_members
 
-IMAGES = frozenset(extension.decode() for extension in EXTENSIONS - {b"npy"})
+IMAGES = frozenset(extension.decode() for extension in paths.EXTENSIONS - {b"npy"})
 _TEXTS = ("txt", "text", "transcript")
 _NUMBERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _OBJECTS = ("json", "jsn")
@@ -205,7 +203,7 @@ class TarShards(Source):
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
         # From their headers, or as they were found in these before.
-        stamps, contents = zip(*in_threads(_listed, named, _THREADS), strict=True)
+        stamps, contents = zip(*machine.in_threads(_listed, named, _THREADS), strict=True)
         self.archives, self.stamps = tuple(named), tuple(stamps)
         own = [os.fsdecode(content["extensions"].tobytes()).split("\0") for content in contents]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(chain(*own)))}
