@@ -43,7 +43,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="draw docs/stains.jpg, too")
     options = parser.parse_args()
     if options.trial:
-        return _trained()
+        _trained()
+        return
     labs = {lab.name: [_tiles(number, kind, 0, 12) for kind in CLASSES] for number, lab in enumerate(LABORATORIES)}
     _distances("drawn", {name: list(itertools.chain(*kinds)) for name, kinds in labs.items()})
     if options.tissue:
