@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 
 from augrecipes.bench.sides import Setting, dataset_of
 from augrecipes.bench.timing import spread_out
+from augrecipes.cache import file_stamp
 from augrecipes.data.checks import relabelled
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.errors import BenchError
-from augrecipes.images.reading import stamp_of
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe
@@ -154,4 +155,6 @@ def _stamps(dataset: RecipeDataset) -> Iterator[str]:
         if isinstance(table, GivenTable):
             yield f"{table.stamp(unit)} {table.label_of(unit)}"
         else:
-            yield from (stamp_of(paths[unit]) for paths in table.sources().values())
+            for paths in table.sources().values():
+                with suppress(OSError, ValueError):  # of a store, or on a server
+                    yield file_stamp(os.stat(paths[unit]))  # noqa: PTH116  it may be bytes
