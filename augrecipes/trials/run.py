@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
@@ -60,8 +61,8 @@ def trial(
         minutes: that all of it may take.
         seeds: at most, and fewer than six decide nothing; None: 8, or as many as so many comparisons take.
         epochs: of each training; None: as many as fit into the minutes.
-        model: `FILE.py:make`, a function that makes a network, and takes `channels` and `classes` if it names them;
-            the file's `loss(output, batch)` and `optimizer(model)` count where they are.
+        model: `FILE.py:make`, a function that makes a network, and takes those of `channels`, `classes` and (of `sr`)
+            `factor` that it names; the file's `loss(output, batch)` and `optimizer(model)` count where they are.
         device: `cpu`, `cuda` or `cuda:N`; None: a GPU where there is one.
         masks: a folder of masks of the data.
         valid_masks: a folder of masks of `valid`.
@@ -103,9 +104,12 @@ class TrialRun:
         self._began, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
         named, self._kept = by_name(recipes), list[tuple[str, str]]()
         self._without_eval = [name for name, recipe in named.items() if recipe.eval is None]
+        if not named or (ablate and len(named) > 1):
+            what = "ablation leaves the steps of one recipe out" if ablate else "a trial compares recipes"
+            raise BenchError(f"{what}, and these are {len(named)}")
+        if not all(limit is None or 0 < limit < inf for limit in (minutes, seeds, epochs)) or (seeds or 0) % 1:
+            raise BenchError("minutes, seeds and epochs are more than 0, and seeds a whole number")
         if ablate:
-            if len(named) > 1:
-                raise BenchError(f"ablation leaves the steps of one recipe out, and these are {len(named)}")
             named, self._kept = arms(next(iter(named.values())), lambda arm: read_some(arm, data, masks))
         trainees = self._trainees = open_trainees(named, data, valid, masks, valid_masks)
         one = next(iter(trainees.by_digest.values()))
@@ -126,14 +130,12 @@ class TrialRun:
         runs = self._run()
         self.valid = {name: trainees.by_digest[recipe.digest].valid for name, recipe in trainees.recipes.items()}
         results = tuple(self._result(name, runs) for name in trainees.recipes)
+        verdicts = compare(self._scores(runs), results[0].name if ablate else None, self._rungs(plan.seeds))
         self.trial = Trial(
             task=lesson.task, metric=lesson.metric, unit=lesson.unit, data=words_of(data),
             valid="a fifth of the data" if valid is None else words_of(valid), network=self._network(),
-            machine=str(machine()), plan=plan, recipes=results,
-            verdicts=compare(
-                self._scores(runs), results[0].name if ablate else None, self._rungs(plan.seeds) if ablate else ()
-            ),
-            notes=tuple(self._notes(runs)), seconds=perf_counter() - self._began,
+            machine=str(machine()), plan=plan, recipes=results, verdicts=verdicts, notes=tuple(self._notes(runs)),
+            seconds=self._seconds(runs),
         )  # fmt: skip
 
     def _digest(self, limits: Mapping[str, Any]) -> str:
@@ -161,23 +163,25 @@ class TrialRun:
         """Trainings by digest of their recipe, one a seed, until the seeds or the minutes are spent."""
         plan, trainees = self._plan, self._trainees
         runs: dict[str, list[TrainingResult]] = {key: [] for key in trainees.by_digest}
-        names, spent, longest = [*trainees.recipes], plan.rehearsal, plan.seconds
-        for rung, seeds in enumerate(self._rungs(plan.seeds)):
+        names, longest, looks = [*trainees.recipes], plan.seconds, self._rungs(plan.seeds)
+        for seed in range(plan.seeds):
+            if seed and self._seconds(runs) + longest > 60 * plan.minutes:
+                break
             keys = dict.fromkeys(key for name in names for key in (trainees.recipes[name].digest, trainees.clean[name]))
-            for seed in range(max(map(len, runs.values())), seeds):
-                if seed and spent + longest > 60 * plan.minutes:
-                    return runs
-                for number, key in enumerate(keys):
-                    self._advance("training", seed * len(keys) + number, plan.seeds * len(keys))
-                    runs[key].append(self._training(key, seed))
-                seconds = sum(runs[key][-1].seconds for key in keys)
-                spent, longest = spent + seconds, max(longest, seconds) if seed else seconds
-            if self._ablate:
-                whole = next(iter(trainees.recipes))
-                names = [whole, *survivors(self._scores(runs), whole, rung, self._rungs(plan.seeds))]
+            for number, key in enumerate(keys):
+                self._advance("training", seed * len(keys) + number, plan.seeds * len(keys))
+                runs[key].append(self._training(key, seed))
+            seconds = sum(runs[key][-1].seconds for key in keys)
+            longest = max(longest, seconds) if seed else seconds
+            if seed + 1 in looks:
+                names[1:] = survivors(self._scores(runs), names[0], looks.index(seed + 1), looks)
                 if len(names) == 1:
-                    return runs
+                    break
         return runs
+
+    def _seconds(self, runs: Mapping[str, list[TrainingResult]]) -> float:
+        """That the trial took, as far as it has come; those of earlier calls included."""
+        return self._plan.rehearsal + sum(run.seconds for some in runs.values() for run in some)
 
     def _rungs(self, seeds: int) -> tuple[int, ...]:
         """The numbers of seeds at which an ablation drops what is decided; of other trials one, their end."""
@@ -207,19 +211,17 @@ class TrialRun:
         mine, clean = runs[recipe.digest], runs[self._trainees.clean[name]]
         affinity = [one.augmented[recipe.digest] / one.score if one.score else np.nan for one in clean[: len(mine)]]
         diversity = [one.loss / plain.loss if plain.loss else np.nan for one, plain in zip(mine, clean, strict=False)]
-        scores = tuple(one.score for one in mine)
-        points = zip(*(one.curve for one in mine), strict=True)
-        epochs = self._plan.epochs / self._plan.steps
-        curve = [np.mean(point, 0).tolist() for point in points]
+        scores, epochs = tuple(one.score for one in mine), self._plan.epochs / self._plan.steps
+        curve = (np.mean(point, 0).tolist() for point in zip(*(one.curve for one in mine), strict=True))
         waiting, seconds = (sum(getattr(one, part) for one in mine) for part in ("waiting_seconds", "train_seconds"))
-        by_class = np.nanmean([one.classes for one in mine], 0).tolist() if mine[0].classes else []
+        classes = np.ma.masked_invalid([one.classes for one in mine]).mean(0).filled(np.nan).tolist()
         return RecipeResult(
             name=name, digest=recipe.digest, text=to_yaml(recipe), score=estimate(scores), scores=scores,
             affinity=estimate(affinity), diversity=estimate(diversity),
             curve=tuple(CurvePoint(step * epochs, loss, score) for step, loss, score in curve),
             samples_per_second=len(mine) * self._plan.steps * self._plan.batch_size / seconds,
             waiting=waiting / seconds,
-            classes=dict(zip(self._trainer.lesson.classes, by_class, strict=True)), worst=self._worst(name, mine),
+            classes=dict(zip(self._trainer.lesson.classes, classes, strict=True)), worst=self._worst(name, mine),
         )  # fmt: skip
 
     def _worst(self, name: str, runs: Sequence[TrainingResult]) -> tuple[WorstSample, ...]:
@@ -246,7 +248,7 @@ class TrialRun:
             yield f"{done} of {plan.seeds} seeds ran: the machine was slower than at the rehearsal"
         if self._trainees.shared:
             files = counted(self._trainees.shared, "validation file")
-            yield f"{files} of {plan.valid} are learned from, too: scores say nothing of those"
+            yield f"{files} are learned from, too: scores are too good, and say little of what is new"
         for name in self._without_eval:
             yield f"{name} has no eval section: it is scored by its steps without what is random, as eval: derived"
         yield from (f"{step} stays: {reason}" for step, reason in self._kept)

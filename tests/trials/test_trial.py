@@ -19,7 +19,7 @@ from augrecipes.cache import CACHE
 from augrecipes.errors import BenchError
 from augrecipes.trials.plan import rehearse
 from augrecipes.trials.run import TrialRun
-from augrecipes.trials.trainees import open_trainees, without_augmentation
+from augrecipes.trials.trainees import by_name, open_trainees, without_augmentation
 from augrecipes.trials.training import Trainer, TrainingResult, reseeded
 
 OUTPUT = {"range": [-1, 1]}
@@ -77,6 +77,7 @@ def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sid
     monkeypatch.setenv(CACHE, str(tmp_path / "another"))
     again = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
     assert figures(again) == figures(first)
+    assert ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60) == again  # to the second: it comes from the cache
 
 
 def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(sides, monkeypatch):
@@ -411,7 +412,7 @@ def test_a_loss_that_is_not_finite_names_the_recipe(sides, tmp_path):
 def test_validation_files_that_are_learned_from_are_told(sides):
     two = [recipe("plain"), recipe("noise", NOISE)]
     notes = ar.trial(two, sides, sides, epochs=1, seeds=1).notes
-    assert any("64 validation files of 64 are learned from, too" in note for note in notes)
+    assert any("64 validation files are learned from, too" in note for note in notes)
     assert not any("learned from" in note for note in ar.trial(two, sides, epochs=1, seeds=1).notes)
 
 
@@ -458,6 +459,16 @@ def test_validation_folders_with_fewer_classes_keep_the_numbers(sides, tmp_path)
     for one in trainees.by_digest.values():
         assert set(one.valid.labels) == {1}
         assert {int(one.valid[k]["label"]) for k in range(len(one.valid))} == {1}
+
+
+def test_names_are_told_apart_and_limits_are_more_than_nothing(sides):
+    names = [*by_name([recipe("a"), recipe("b"), recipe("a"), recipe("a", "HorizontalFlip")])]
+    assert names == ["a", "b", "a (2)", "a (3)"]
+    for how in ({"seeds": 0}, {"seeds": 2.5}, {"minutes": -1}, {"minutes": np.nan}, {"epochs": 0}):
+        with pytest.raises(BenchError, match="are more than 0"):
+            ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, **how)
+    with pytest.raises(BenchError, match="a trial compares recipes, and these are 0"):
+        ar.trial([], sides)
 
 
 def test_the_command_writes_the_json_that_others_read(sides, tmp_path, monkeypatch):
