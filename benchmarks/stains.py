@@ -1,7 +1,8 @@
 """When normalising or jittering stains helps: the tables and the picture of docs/STAINS.md.
 
 Drawn tissue of four laboratories that differ in their stains and their light alone, and a classifier that sees nothing
-but colours: python benchmarks/stains.py --write, without which the picture stays; [--tissue FOLDER of real tiles]
+but colours: python benchmarks/stains.py --write, without which the picture stays; [--tissue FOLDER of real tiles];
+--trial: networks
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from images import DOCS, write_cells
 import augrecipes as ar
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.sources.files import read_image
+from augrecipes.trials.tables import estimate_text, plan_lines, verdict_lines
 
 Tiles = list[np.ndarray]
 
@@ -37,8 +39,12 @@ _HSV = {"HueSaturationValue": {"hue_shift_limit": 10, "sat_shift_limit": 25, "va
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tissue", type=Path, help="real tiles, for the first table")
+    parser.add_argument("--trial", action="store_true", help="the table of trained networks alone; 10 minutes")
     parser.add_argument("--write", action="store_true", help="draw docs/stains.jpg, too")
     options = parser.parse_args()
+    if options.trial:
+        _trained()
+        return
     labs = {lab.name: [_tiles(number, kind, 0, 12) for kind in CLASSES] for number, lab in enumerate(LABORATORIES)}
     _distances("drawn", {name: list(itertools.chain(*kinds)) for name, kinds in labs.items()})
     if options.tissue:
@@ -97,6 +103,25 @@ def _accuracies() -> None:
         rows = np.array([_accuracy(seed, normalized, jittered) for seed in range(_SEEDS)]) * 100
         means, worst = rows.mean(axis=0), rows[:, 1:].mean(axis=0).min()
         print(f"| {name} | {means[0]:.0f} % | {means[1:].mean():.0f} % | {worst:.0f} % |")
+
+
+def _trained() -> None:
+    """A trial: a small network learns from the first laboratory, and is scored on the three others."""
+    train, valid = (
+        [(tile, label) for lab in labs for label, kind in enumerate(CLASSES) for tile in _tiles(lab, kind, seed, count)]
+        for labs, seed, count in (((0,), 100, 2 * _TRAINED), ((1, 2, 3), 200, _TESTED))
+    )
+    ways: dict[str, list[Any]] = {"nothing": [], "StainJitter 0.2": [_STRONG], **_NORMALIZERS}
+    recipes = {
+        name: {"version": 1, "recipe": name.split(",")[0].lower().replace(" ", "-").replace(".", "-"), "steps": steps,
+               "eval": "derived"}
+        for name, steps in ways.items()
+    }  # fmt: skip
+    trial = ar.trial(recipes, train, valid, minutes=10, seeds=10)
+    print("| a network trained on laboratory A with | B, C, D |\n|---|---|")
+    for result in trial.recipes:
+        print(f"| {result.name} | {estimate_text(result.score, '')} % |")
+    print(*plan_lines(trial.plan), *verdict_lines(trial), *trial.notes, sep="\n")
 
 
 def _accuracy(seed: int, normalized: list[Any], jittered: list[Any]) -> list[float]:

@@ -77,7 +77,7 @@ class Scenes:
 
 
 def draw_dataset(
-    out: Path,
+    out: str | Path,
     *,
     tiles: int = 36,
     photo_count: int = 24,
@@ -104,6 +104,7 @@ def draw_dataset(
     ...     sorted(path.name for path in data.tissue.iterdir())
     ['lymphocytes', 'stroma', 'tumour']
     """
+    out = Path(out)
     data = DemoData(out / "tissue", out / "tissue-masks", out / "tissue.csv", out / "photos")
     for folder in (data.tissue, data.masks, data.photos):
         remove_drawings(folder, "*/*", r"(tile|photo)-\d{3}\.(png|jpg)")
@@ -132,7 +133,7 @@ def draw_dataset(
 
 
 def draw_scenes(
-    out: Path,
+    out: str | Path,
     *,
     count: int = 8,
     seed: int = 0,
@@ -160,6 +161,7 @@ def draw_scenes(
     ...     [sorted(path.name for path in root.iterdir()) for root in (drawn.hr, drawn.lr)]
     [['0001.png', '0002.png'], ['0001x4.png', '0002x4.png']]
     """
+    out = Path(out)
     drawn = Scenes(out / "HR", out / "LR_bicubic" / "X2", out / "LR_bicubic" / "X4")
     for folder in (drawn.hr, drawn.x2, drawn.lr):
         remove_drawings(folder, "*", r"\d{4}(x\d)?\.png")

@@ -24,7 +24,7 @@ _TILE, _MPP, _LESION = 256, 0.5, 0.17  # px; micrometres a pixel; radius, as a s
 
 
 def draw_slides(
-    out: Path,
+    out: str | Path,
     *,
     bags: int = len(BAGS),
     seed: int = 0,
@@ -56,6 +56,7 @@ def draw_slides(
     ...     [len(list((root / f"slide-{k}").iterdir())) for k in (1, 2)]
     [8, 1]
     """
+    out = Path(out)
     remove_drawings(out, "slide-*/*", r"x\d{5}_y\d{5}\.jpg")
     for folder in out.glob("slide-*/"):
         if not any(folder.iterdir()):  # a bag without tiles would have no label
@@ -91,7 +92,7 @@ def _away(rng: Random, size: tuple[int, int], chance: float, bump: float) -> NDA
 
 
 def draw_whole_slides(
-    out: Path, *, slides: int = 3, seed: int = 0, shrink: int = 1, lesions: bool = False,
+    out: str | Path, *, slides: int = 3, seed: int = 0, shrink: int = 1, lesions: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> Path:  # fmt: skip
     """Draw whole slides into `out`; the same arguments draw the same pixels (with the same libraries).
@@ -112,6 +113,7 @@ def draw_whole_slides(
         DataError: tifffile is not installed: it comes with the extra `slides`.
         OSError: the folder cannot be written.
     """
+    out = Path(out)
     remove_drawings(out, "slide-*.tif", r"slide-\d+\.tif")
     labels = [("bag", "label")]
     for k in range(slides):

@@ -169,7 +169,7 @@ MERGED = {
 @pytest.mark.parametrize(("move", "pairs"), MERGED.values(), ids=MERGED)
 def test_glyphs_that_merge_are_those_that_are_said(move: Any, pairs: tuple[str, ...]) -> None:
     mean = {kind: np.mean([ink(kind, seed) for seed in range(80)], axis=0) for kind in GLYPHS}
-    for one, other in (each for pair in pairs for each in (pair, pair[::-1])):
+    for one, other in (tuple(each) for pair in pairs for each in (pair, pair[::-1])):
         assert max(GLYPHS, key=lambda kind: likeness(move(mean[one]), mean[kind])) == other
         assert max(GLYPHS, key=lambda kind: likeness(mean[one], mean[kind])) == one
 
