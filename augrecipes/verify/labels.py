@@ -23,11 +23,11 @@ from augrecipes.sources.opening import Data, StrPath, open_data
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stacks import refuse_stacks
 from augrecipes.verify.classes import MOVES, ClassProbe, Thing, colours_of
-from augrecipes.verify.safety import LabelFinding, LabelSafety, percent, quantile, share
+from augrecipes.verify.safety import LabelFinding, LabelSafety, quantile, share
 from augrecipes.verify.source_map import Tracer
 
 _DRAWS, _OF_ONE, _LEAST = 512, 32, 48  # of all samples, and of one; samples at least, however large
-_AREA, _PIXELS = 2**29, 2**16  # px of the sources of all draws; of an object, and of a draw, that are looked at
+_AREA, _PIXELS = 2**28, 2**16  # px of the sources of all draws; of an object, and of a draw, that are looked at
 _PICTURE, _BOXES = 160, 8  # px of pictures; boxes of an image whose looks count
 _WORST, _ROWS = 4, 10  # draws, and rows of the sheet
 _UNLABELLED = (0, 255)  # values of masks: background, and what losses leave out
@@ -114,8 +114,8 @@ class _Study:
     """The samples of some data under a recipe, one after the other."""
 
     def __init__(self, recipe: Recipe, reader: RecipeSource, seed: int) -> None:
-        self.recipe, self.reader, self.tracer, self.samples, self.area = recipe, reader, Tracer(recipe, seed), 0, 0
-        self.draws = 0  # of a sample
+        self.recipe, self.reader, self.tracer = recipe, reader, Tracer(recipe, seed)
+        self.samples = self.area = self.draws = 0  # draws of a sample
         self.left = defaultdict[tuple[str, str], list[float]](list)  # by what and class
         self.moves, self.things, self.worst = Counter[str | None](), list[Thing](), list[tuple[float, SheetRow]]()
         self.classes = reader.table.box_classes or (reader.table.boxes and reader.table.boxes.classes) or ()
@@ -152,7 +152,7 @@ class _Study:
                 inside = (by_y.start <= rows) & (rows < by_y.stop) & (by_x.start <= columns) & (columns < by_x.stop)
                 thing.draws.append((colours_of(image[rows[inside], columns[inside]]), colours_of(after[inside])))
             if left.min() < worst[0]:
-                text = f"{percent(left.min())} of the {regions[left.argmin()][0]} is left, of what was read"
+                text = f"{100 * left.min():.0f} % of the {regions[left.argmin()][0]} is left, of what was read"
                 pair = (drawn, out), (image, sample.rest)
                 cells = [annotated(*one, self.recipe, self.classes) for one in pair]
                 worst = float(left.min()), SheetRow([CellGroup(cells, text)], caption=short_path(sample.path))
@@ -161,8 +161,11 @@ class _Study:
 
     def result(self, seed: int, left_out: Sequence[str]) -> LabelSafety:
         """The figures of all samples."""
-        draws = self.moves.total()
-        findings, several = list[LabelFinding](), Counter(what for what, of in self.left if of)
+        findings, several, draws = (
+            list[LabelFinding](),
+            Counter(what for what, of in self.left if of),
+            self.moves.total(),
+        )
         for what, of in sorted(self.left):
             left = np.array(self.left[what, of])
             n = min(len(left), draws)  # objects of one draw are no independent ones
@@ -170,10 +173,8 @@ class _Study:
             figures = {"median": quantile(left, 0.5, n), "5th percentile": quantile(left, 0.05, n)} | lost
             findings += [LabelFinding("objects", what, figures, of)] * (not of or several[what] > 1)
         findings.sort(key=lambda loss: (loss.what, loss.of != "", -loss.figures["half lost"].value))
-        groups = defaultdict[str, set[Any]](set)
-        for thing in self.things:
-            groups[thing.label].add(thing.group)
-        things = [thing for thing in self.things if len(groups[thing.label]) > 1]
+        groups = Counter(label for label, _ in {(thing.label, thing.group) for thing in self.things})
+        things = [thing for thing in self.things if groups[thing.label] > 1]
         notes, rows = [_NO_OBJECT] * ({what for what, _ in self.left} == {"image"}), [row for _, row in self.worst]
         if len({thing.label for thing in things}) > 1:
             probe, moves = ClassProbe(things), [move for move in MOVES if self.moves[move]]

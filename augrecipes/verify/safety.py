@@ -35,7 +35,7 @@ class ShareEstimate:
     n: int
 
     def __str__(self) -> str:
-        return f"{percent(self.value)} ({100 * self.low:.0f}–{100 * self.high:.0f})"
+        return f"{100 * self.value:.0f} % ({100 * self.low:.0f}–{100 * self.high:.0f})"
 
 
 def share(value: float, n: int) -> ShareEstimate:
@@ -54,11 +54,6 @@ def quantile(values: NDArray[np.float64], at: float, n: int) -> ShareEstimate:
     rank = share(at, n)
     value, low, high = np.quantile(values, (at, rank.low, rank.high)).tolist()
     return ShareEstimate(value, low, high, n)
-
-
-def percent(value: float) -> str:
-    """A share in words: `12 %`."""
-    return f"{100 * value:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +108,7 @@ class LabelSafety(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers, without the images."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
+        return dict(to_plain(self))
 
     def sheet(self) -> Sheet:
         """The images: what is left of objects at worst, and what looks like another class once it is moved."""

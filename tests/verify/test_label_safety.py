@@ -378,7 +378,7 @@ def test_large_images_are_drawn_less_often(tmp_path: Path) -> None:
     for k in range(2):
         save(tmp_path / f"{k}.png", np.full((3000, 4000, 3), 99, np.uint8))
     safety = label_safety(recipe("CenterCrop: {height: 1500, width: 4000}"), tmp_path)
-    assert safety.draws == 2 * (2**29 // (2 * 3000 * 4000))
+    assert safety.draws == 2 * (2**28 // (2 * 3000 * 4000))
     assert safety.findings[0].figures["median"].value == 0.5
 
 
@@ -388,3 +388,24 @@ def test_classes_of_one_image_are_left_out(colours: Path, tmp_path: Path) -> Non
     safety = label_safety(recipe("HorizontalFlip"), {"files": str(tmp_path / "list.csv"), "outside": True})
     assert colour_figures(safety)["as read"].n == 8
     assert any("classes of one image" in note for note in safety.notes)
+
+
+def test_boxes_with_labels_are_classes(tmp_path: Path) -> None:
+    """Letters as boxes, several in an image: those of one image are no neighbours, and a crop may show few of them."""
+    rng, rows = np.random.default_rng(0), ["image;boxes"]
+    for k in range(10):
+        image, boxes = np.full((90, 180, 3), 235, np.uint8), list[str]()
+        for place, name in enumerate("bdbd"):
+            x = 45 * place
+            image[20:60, x : x + 40] = letter(name, rng)
+            boxes.append(f'[{x}, 20, {x + 40}, 60, ""{name}""]')
+        save(tmp_path / f"{k}.png", image)
+        rows.append(f'{k}.png;"[{", ".join(boxes)}]"')
+    (tmp_path / "boxes.csv").write_text("\n".join(rows) + "\n")
+    inputs = "{boxes: {format: pascal_voc, labels: kinds}}"
+    judged = recipe("RandomCrop: {height: 90, width: 60}", "HorizontalFlip", inputs=inputs)
+    safety = label_safety(judged, {"files": str(tmp_path / "boxes.csv")})
+    assert mirrored(safety, "h") == {"b": "d", "d": "b"}
+    assert {each.of for each in safety.findings if each.what == "box"} == {"", "b", "d"}
+    assert losses(safety)["b"]["all lost"].value > 0.3
+    assert safety.sheet().pixels.ndim == 3
