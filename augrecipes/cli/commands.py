@@ -163,7 +163,7 @@ COMMANDS = (
         repeated("--valid", "DATA", "To score; else a fifth of the data, by class, whole groups and slides."),
         choice("--task", "classify|segment|sr|bag", "What is learned; else by the recipes and the data."),
         number("--minutes", "M", "That all of it may take.", 10.0, 0.05, 100_000),
-        number("--seeds", "N", "Trainings of each recipe, at most; fewer than six decide nothing.", 8, 1, 1000),
+        number("--seeds", "N", "Trainings of each recipe, at most; else 8, or what it takes to decide.", None, 1, 1000),
         number("--epochs", "E", "Of each training; else as many as fit.", None, 0.001, 100_000),
         option("--model", "FILE.py[:make]", "A function of yours that makes the network; its file is run."),
         option("--device", "cpu|cuda|cuda:N", "Where it trains. Otherwise: a GPU where there is one."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -35,6 +37,20 @@ def convolutions(channels: int, width: int, count: int = 2) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+def stages(channels: int, widths: Sequence[int]) -> nn.ModuleList:
+    """Stages of convolutions, each at half the size of the one before, the first of one convolution."""
+    deeper = (convolutions(*pair) for pair in pairwise(widths))
+    return nn.ModuleList((convolutions(channels, widths[0], 1), *deeper))
+
+
+def levels_of(stages: nn.ModuleList, images: Tensor) -> list[Tensor]:
+    """What each of the stages makes of images, with maximum pooling between them."""
+    levels: list[Tensor] = []
+    for stage in stages:
+        levels.append(stage(functional.max_pool2d(levels[-1], 2, ceil_mode=True) if levels else images))
+    return levels
+
+
 class ConvNet(nn.Module):
     """Classify images (n, C, H, W), of which it sees at most 48 px a side: logits (n, classes).
 
@@ -44,17 +60,12 @@ class ConvNet(nn.Module):
     def __init__(self, channels: int, classes: int, largest: int = _LARGEST) -> None:
         super().__init__()
         self.largest = largest
-        widths = (16, 32, 64, 128)
-        deeper = (convolutions(*pair) for pair in pairwise(widths))
-        self.stages = nn.ModuleList((convolutions(channels, widths[0], 1), *deeper))
-        self.classes = nn.Linear(widths[-1], classes)
+        self.stages = stages(channels, (16, 32, 64, 128))
+        self.classes = nn.Linear(128, classes)
 
     def embed(self, images: Tensor) -> Tensor:
         """Embeddings (n, 128)."""
-        values = reduce_to(images, self.largest)
-        for number, stage in enumerate(self.stages):
-            values = stage(values if not number else functional.max_pool2d(values, 2, ceil_mode=True))
-        return values.amax((-2, -1))
+        return levels_of(self.stages, reduce_to(images, self.largest))[-1].amax((-2, -1))
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits."""
@@ -93,18 +104,14 @@ class UNet(nn.Module):
     def __init__(self, channels: int, classes: int) -> None:
         super().__init__()
         widths = (16, 32, 64, 96)
-        deeper = [*pairwise(widths)]
-        self.down = nn.ModuleList((convolutions(channels, widths[0], 1), *(convolutions(*pair) for pair in deeper)))
-        self.up = nn.ModuleList(convolutions(fine + coarse, fine, 1) for fine, coarse in deeper[::-1])
+        self.down = stages(channels, widths)
+        self.up = nn.ModuleList(convolutions(sum(pair), pair[0], 1) for pair in [*pairwise(widths)][::-1])
         self.classes = nn.Conv2d(widths[0], classes, 1)
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits."""
-        values, levels = reduce_to(images, _LARGEST_MAP), list[Tensor]()
-        for number, stage in enumerate(self.down):
-            values = stage(values if not number else functional.max_pool2d(values, 2, ceil_mode=True))
-            levels.append(values)
-        for stage, level in zip(self.up, levels[-2::-1], strict=True):
+        *levels, values = levels_of(self.down, reduce_to(images, _LARGEST_MAP))
+        for stage, level in zip(self.up, levels[::-1], strict=True):
             values = stage(torch.cat((level, _enlarge(values, level.shape[-2:])), 1))
         return _enlarge(self.classes(values), images.shape[-2:])
 
@@ -120,12 +127,8 @@ class Enlarger(nn.Module):
         super().__init__()
         self.factor = factor
         self.first = nn.Conv2d(channels, width, 3, padding=1)
-        self.blocks = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv2d(width, width, 3, padding=1), nn.ReLU(inplace=True), nn.Conv2d(width, width, 3, padding=1)
-            )
-            for _ in range(blocks)
-        )
+        layer = partial(nn.Conv2d, width, width, 3, padding=1)
+        self.blocks = nn.ModuleList(nn.Sequential(layer(), nn.ReLU(inplace=True), layer()) for _ in range(blocks))
         self.last = nn.Conv2d(width, channels * factor**2, 3, padding=1)
         nn.init.zeros_(self.last.weight)  # it begins as the bilinear enlargement
 

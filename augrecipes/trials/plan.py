@@ -8,11 +8,13 @@ from itertools import combinations
 
 import numpy as np
 
+from augrecipes.trials.ablation import most_runs
 from augrecipes.trials.record import TrialPlan
-from augrecipes.trials.statistics import smallest_difference
+from augrecipes.trials.statistics import ALPHA, smallest_difference
 from augrecipes.trials.training import Trainee, Trainer, TrainingResult, threads_of_torch
 
 _STEPS = 5  # of the rehearsal, of each recipe
+_REHEARSED = 0.1  # of the time, at most: what is left then costs as much as what was rehearsed
 _FEWEST, _MOST_EPOCHS = 8, 100  # steps and epochs of a training
 _POINTS = 4  # of the curve
 _USABLE = 0.85  # of the time; the rest is for a machine that slows down
@@ -23,7 +25,7 @@ _DISAGREEMENT = 0.1  # share of samples on which two networks differ, at least, 
 
 def rehearse(
     trainer: Trainer, trainees: Sequence[Trainee], minutes: float, seeds: int, epochs: float | None,
-    elapsed: Callable[[], float], work: Callable[[int], float],
+    elapsed: Callable[[], float], rungs: Callable[[int], tuple[int, ...]], arms: int, pairs: int,
 ) -> TrialPlan:  # fmt: skip
     """Train a few steps under each recipe, and plan what fits into the minutes.
 
@@ -34,22 +36,32 @@ def rehearse(
         seeds: at most.
         epochs: of each training; None: as many as fit.
         elapsed: seconds since the trial began.
-        work: of so many seeds, in seeds of all recipes.
+        rungs: of so many seeds, at which an ablation drops arms; of other trials one.
+        arms: recipes, one of them the whole of an ablation.
+        pairs: of recipes that are compared.
     """
     first = trainees[0]
     part = np.arange(min(len(first.valid), _LEAST_SCORED))
-    short = [replace(one, valid=one.valid.subset(part), augmented={}) for one in trainees]
     runs: list[TrainingResult] = []
-    for one in short:
-        trainer.train(one, 0, 2, 1)  # everything is warm then
-        runs.append(trainer.train(one, 0, _STEPS, 1))
-    step = sum(run.step_seconds for run in runs)
-    start = sum(run.seconds - run.train_seconds - run.valid_seconds * len(part) for run in runs)
-    by_sample = sum(run.valid_seconds for run in runs)
-    once = sum(run.valid_seconds * len(one.augmented) for run, one in zip(runs, trainees, strict=True))
+    for one in trainees:
+        short = replace(one, valid=one.valid.subset(part), augmented={})
+        if not runs:
+            trainer.train(short, 0, 2, 1)  # everything is warm then
+        runs.append(trainer.train(short, 0, _STEPS, 1))
+        if elapsed() > _REHEARSED * 60 * minutes:
+            break
+    each = len(trainees) / len(runs)
+    step = each * sum(run.step_seconds for run in runs)
+    start = each * sum(run.seconds - run.train_seconds - run.valid_seconds * len(part) for run in runs)
+    by_sample = each * sum(run.valid_seconds for run in runs)
+    once = by_sample / len(trainees) * sum(len(one.augmented) for one in trainees)
     most = min(len(first.valid), _MOST_SCORED)
     steps_per_epoch = max(1, len(first.train) // trainer.batch_size)
     seconds = _USABLE * (60 * minutes - elapsed())
+
+    def work(seeds: int) -> float:
+        """Of so many seeds, in seeds of all recipes."""
+        return most_runs(rungs(seeds), arms - 1) / arms
 
     def fitting(seeds: int) -> tuple[int, int, int]:
         """Steps, points of the curve, and validation samples, for so many seeds."""
@@ -70,13 +82,13 @@ def rehearse(
     planned = start + steps * step + valid * (points * by_sample + once)
     if epochs is not None:
         fit = next((n for n in range(seeds, 1, -1) if work(n) * planned <= seconds), 1)
-    pairs = list(combinations(runs, 2)) or [(runs[0], runs[0])]
-    differences = [np.subtract(a.scores, b.scores).std() for a, b in pairs]
+    differences = [np.subtract(a.scores, b.scores).std() for a, b in combinations(runs, 2)]
     floor = 0.0 if trainer.lesson.unit else _DISAGREEMENT**0.5
-    noise = max(*differences, floor) / valid**0.5
+    noise = max([*differences, floor]) / valid**0.5
     return TrialPlan(
         minutes=minutes, seeds=fit, asked=seeds, epochs=round(steps / steps_per_epoch, 3), steps=steps,
         batch_size=trainer.batch_size, train=len(first.train), valid=valid, points=points,
         rehearsal=elapsed(), seconds=planned,
-        detectable=smallest_difference(noise, fit), device=trainer.device.name, threads=threads_of_torch(),
+        detectable=smallest_difference(noise, fit, pairs, ALPHA / len(rungs(fit))),
+        device=trainer.device.name, threads=threads_of_torch(),
     )  # fmt: skip

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from augrecipes.bench.timing import spread_out
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.errors import BenchError
 from augrecipes.recipe.model import Recipe
-from augrecipes.trials.networks import AttentionBag, ConvNet, Enlarger, UNet
 from augrecipes.trials.record import Task
 from augrecipes.trials.split import labels_of
 
@@ -55,10 +53,11 @@ class Lesson:
         source: key of what the network gets.
         target: key of what is learned.
         classes: names of the classes; empty without.
-        network: makes a network for images of so many channels.
+        network: name of its class.
         losses: of each sample (n,), from the output and the batch.
         assess: the output of the network.
         by_class: the score is the mean over classes, not over samples.
+        factor: by which images are enlarged.
     """
 
     task: Task
@@ -68,10 +67,11 @@ class Lesson:
     source: str
     target: str
     classes: tuple[str, ...]
-    network: Callable[[int], nn.Module]
+    network: str
     losses: Callable[[Tensor, Batch], Tensor]
     assess: Callable[[Tensor, Batch], BatchScores]
     by_class: bool = False
+    factor: int = 1
 
     def score(self, scores: Tensor, counts: Tensor | None) -> tuple[float, list[float]]:
         """The score of all samples, and that of each class (NaN where no sample has it)."""
@@ -82,12 +82,13 @@ class Lesson:
         return float(by_class.nanmean() if self.by_class else scores.double().mean()), by_class.tolist()
 
 
-def lesson_of(asked: Task | None, recipe: Recipe, train: RecipeDataset, valid: RecipeDataset) -> Lesson:
+def lesson_of(asked: Task | None, train: RecipeDataset, valid: RecipeDataset) -> Lesson:
     """The lesson of a task; None: of the task that goes with the recipe's kind and the data.
 
     Raises:
         BenchError: the data do not have what the task is about.
     """
+    recipe = train.recipe
     by_kind = "sr" if recipe.facts.scales else "bag" if recipe.facts.tiles else None
     by_data = "segment" if train.table.masked and train.labels is None else "classify"
     task: Any = asked or by_kind or by_data
@@ -125,10 +126,8 @@ def _classification(task: Task, train: RecipeDataset, valid: RecipeDataset) -> L
         right, belongs = predicted == labels, functional.one_hot(labels, len(classes))
         return BatchScores(right.float(), predicted, torch.stack((belongs * right[:, None], belongs), -1))
 
-    network = ConvNet if task == "classify" else AttentionBag
-    size = 32 if task == "classify" else 4
-    make = partial(network, classes=len(classes))
-    return Lesson(task, "accuracy", "", size, "image", "label", classes, make, losses, assess)
+    size, network = (32, "ConvNet") if task == "classify" else (4, "AttentionBag")
+    return Lesson(task, "accuracy", "", size, "image", "label", classes, network, losses, assess)
 
 
 def _segmentation(train: RecipeDataset, valid: RecipeDataset) -> Lesson:
@@ -164,8 +163,8 @@ def _segmentation(train: RecipeDataset, valid: RecipeDataset) -> Lesson:
         whole = torch.stack(counts).double()
         return BatchScores((whole[..., 0] / whole[..., 1]).nanmean(1).nan_to_num(1.0), None, whole)
 
-    network, names = partial(UNet, classes=len(ids)), tuple(map(str, ids))
-    return Lesson("segment", "mean IoU", "", 8, "image", "mask", names, network, losses, assess, by_class=True)
+    names = tuple(map(str, ids))
+    return Lesson("segment", "mean IoU", "", 8, "image", "mask", names, "UNet", losses, assess, by_class=True)
 
 
 def _enlargement(recipe: Recipe) -> Lesson:
@@ -188,5 +187,4 @@ def _enlargement(recipe: Recipe) -> Lesson:
             error = error[..., factor:-factor, factor:-factor]
         return BatchScores(-10 * error.square().flatten(1).mean(1).clamp(min=_LEAST_ERROR).log10())
 
-    network = partial(Enlarger, factor=factor)
-    return Lesson("sr", "PSNR", "dB", 8, source, target, (), network, losses, assess)
+    return Lesson("sr", "PSNR", "dB", 8, source, target, (), "Enlarger", losses, assess, factor=factor)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,13 @@ from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import as_recipe
+from augrecipes.sources.columns import GivenTable
 from augrecipes.trials.split import split
 from augrecipes.trials.training import Trainee
 
 MOST_TILES = 24  # of a bag
 _READ_FIRST = 8  # samples that tell whether an arm can be read
-_STAMPED = 500  # files of the data whose sizes and times tell whether they are as they were
+_STAMPED = 500  # files or tiles whose stamps tell whether the data are as they were
 
 
 @dataclass
@@ -35,11 +37,13 @@ class Trainees:
         recipes: by the name that they are shown under.
         clean: digest of each recipe without augmentation, by name.
         by_digest: what is trained: every recipe once, those without augmentation too.
+        shared: validation files that are learned from, too.
     """
 
     recipes: dict[str, Recipe]
     clean: dict[str, str]
     by_digest: dict[str, Trainee]
+    shared: int
 
     def score(self, positions: Sequence[int]) -> None:
         """Score these validation samples alone."""
@@ -50,10 +54,8 @@ class Trainees:
     def fingerprint(self) -> list[Any]:
         """What names the recipes, and the files as they are now."""
         one = next(iter(self.by_digest.values()))
-        stamps = [
-            _stamp(ds.path(k)) for ds in (one.train, one.valid) for k in spread_out(len(ds), min(len(ds), _STAMPED))
-        ]
-        return [[each.train.fingerprint(), each.valid.fingerprint()] for each in self.by_digest.values()] + stamps
+        names = [[each.train.fingerprint(), each.valid.fingerprint()] for each in self.by_digest.values()]
+        return [*names, *_stamps(one.train), *_stamps(one.valid)]
 
 
 def read_some(recipe: Recipe, data: Any, masks: Any = None) -> None:
@@ -105,12 +107,14 @@ def open_trainees(
         if len(train) != len(first):
             counts = f"{len(first)} and {len(train)}"
             raise BenchError(f"recipes must learn from the same samples, and {recipe.name} reads others: {counts}")
-        by_digest.setdefault(recipe.digest, Trainee(recipe, train.subset(train_rows), scored(recipe, "eval")))
+        by_digest.setdefault(recipe.digest, Trainee(train.subset(train_rows), scored(recipe, "eval")))
     for name, recipe in named.items():
         key = clean[name].digest
         augmented = {**by_digest[key].augmented, recipe.digest: scored(replace(recipe, batch=()), "train")}
         by_digest[key] = replace(by_digest[key], augmented=augmented)
-    return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest)
+    one = by_digest[next(iter(named.values())).digest]
+    files = [{os.path.realpath(ds.path(k)) for k in range(len(ds)) if ds.path(k)} for ds in (one.train, one.valid)]
+    return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest, len(files[0] & files[1]))
 
 
 def by_name(recipes: Any) -> dict[str, Recipe]:
@@ -143,8 +147,14 @@ def _ready(recipe: Recipe) -> Recipe:
     return replace(recipe, bag=replace(recipe.bag, max_tiles=max(most, recipe.bag.min_tiles)))
 
 
-def _stamp(path: str) -> str:
-    try:
-        return file_stamp(os.stat(path))  # noqa: PTH116  a path of the user's, which may be none of a file
-    except (OSError, ValueError):
-        return ""
+def _stamps(dataset: RecipeDataset) -> Iterator[str]:
+    """What tells samples spread over the data from others that take their places: files, masks, pixels of sources."""
+    table, rows = dataset.table, dataset.sample_keys.rows_of_samples().tolist()
+    units = [unit for row in rows for unit in table.units_of(row)]
+    for unit in (units[k] for k in spread_out(len(units), min(len(units), _STAMPED))):
+        if isinstance(table, GivenTable):
+            yield f"{table.stamp(unit)} {table.label_of(unit)}"
+        else:
+            for paths in table.sources().values():
+                with suppress(OSError, ValueError):  # of a store, or on a server
+                    yield file_stamp(os.stat(paths[unit]))  # noqa: PTH116  it may be bytes

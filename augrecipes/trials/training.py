@@ -11,10 +11,10 @@ import inspect
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from math import cos, pi
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from augrecipes.bench.step import Device
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.errors import AugrecipesError, BenchError, CollateError
 from augrecipes.machine import cores
-from augrecipes.recipe.model import Recipe
+from augrecipes.trials.networks import AttentionBag
 from augrecipes.trials.tasks import Batch, BatchScores, Lesson
 from augrecipes.user_code import UserModule
 
@@ -38,20 +38,18 @@ class Trainee:
     """A recipe that is learned under.
 
     Attributes:
-        recipe: it.
         train: the training samples, by its steps.
         valid: the validation samples, by its eval section.
         augmented: the validation samples by the steps of other recipes, by digest: how well they are known by a
             network that saw none of these steps.
     """
 
-    recipe: Recipe
     train: RecipeDataset
     valid: RecipeDataset
     augmented: Mapping[str, RecipeDataset] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TrainingResult:
     """What came of a training; JSON holds it.
 
@@ -63,29 +61,27 @@ class TrainingResult:
         predicted: class of each, or empty.
         curve: (steps, loss since the point before, score) now and then, the last one at the end.
         loss: mean of the last epoch, or of the last half of fewer steps.
+        augmented: score on the augmented validation samples, by digest of the recipe.
         seconds: of all.
         step_seconds: of the median step, the wait for its samples included.
         valid_seconds: of a validation sample.
-        samples: that were learned from.
         train_seconds: of all steps.
         waiting_seconds: of these, waiting for samples.
-        augmented: score on the augmented validation samples, by digest of the recipe.
     """
 
-    score: float = 0.0
-    classes: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
-    predicted: list[int] = field(default_factory=list)
-    curve: list[tuple[int, float, float]] = field(default_factory=list)
-    loss: float = 0.0
-    seconds: float = 0.0
-    step_seconds: float = 0.0
-    valid_seconds: float = 0.0
-    samples: int = 0
-    train_seconds: float = 0.0
-    waiting_seconds: float = 0.0
-    augmented: dict[str, float] = field(default_factory=dict)
+    score: float
+    classes: list[float]
+    scores: list[float]
+    losses: list[float]
+    predicted: list[int]
+    curve: list[tuple[int, float, float]]
+    loss: float
+    augmented: dict[str, float]
+    seconds: float
+    step_seconds: float
+    valid_seconds: float
+    train_seconds: float
+    waiting_seconds: float
 
 
 @dataclass(frozen=True)
@@ -96,15 +92,13 @@ class Trainer:
         lesson: what is taught.
         device: where.
         batch_size: of training.
-        valid_batch: of validation: 1 where samples differ in size.
-        module: of the user's own, that makes the network; None: the lesson's.
+        module: that makes the network: the lesson's or the user's own, perhaps with a loss and an optimizer.
     """
 
     lesson: Lesson
     device: Device
     batch_size: int
-    valid_batch: int
-    module: UserModule | None = None
+    module: UserModule
 
     def train(self, trainee: Trainee, seed: int, steps: int, points: int) -> TrainingResult:
         """Train for so many steps from the weights of a seed, and validate at so many points.
@@ -113,84 +107,78 @@ class Trainer:
             BenchError: the network fails, or its loss is not finite.
             DataError: a sample cannot be read.
         """
-        began, done = perf_counter(), TrainingResult()
-        with _keyed(seed, self.device):
-            batches = self._batches(reseeded(trainee.train, seed), seed)
-            first = self._sent(next(self._repeated(batches)), trainee.recipe)
-            network = self.network(first[self.lesson.source].shape[-3]).to(self.device.where)
-            with torch.no_grad(), self._blaming(trainee.recipe):
-                self._output(network, first)  # lazy layers get their weights
-            optimizer = self._optimizer(network)
-            schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps))
-            at = {round(steps * (k + 1) / points) for k in range(points)}
-            losses, seconds, stream = list[float](), list[float](), self._repeated(batches)
-            with closing(stream):
-                for step in range(1, steps + 1):
-                    start = perf_counter()
-                    batch = self._sent(next(stream), trainee.recipe)
-                    waited = perf_counter() - start
-                    losses.append(self._step(network, optimizer, batch, trainee.recipe))
-                    if self.module is None:
-                        schedule.step()
-                    seconds.append(perf_counter() - start)
-                    done.waiting_seconds += waited
-                    done.samples += len(batch[self.lesson.source])
-                    if step in at:
-                        since = done.curve[-1][0] if done.curve else 0
-                        valid_began = perf_counter()
-                        score = self._validate(network, trainee.valid, trainee.recipe, done)
-                        done.valid_seconds = (perf_counter() - valid_began) / len(trainee.valid)
-                        done.curve.append((step, float(np.mean(losses[since:])), score))
-            for digest, dataset in trainee.augmented.items():
-                done.augmented[digest] = self._validate(
-                    network, reseeded(dataset, seed), dataset.recipe, TrainingResult()
-                )
-        last = min(len(batches), max(1, steps // 2))
-        done.loss, done.score = float(np.mean(losses[-last:])), done.curve[-1][2]
-        done.train_seconds, done.step_seconds = sum(seconds), float(np.median(seconds))
-        done.seconds = perf_counter() - began
-        return done
+        began, dataset = perf_counter(), reseeded(trainee.train, seed)
+        curve, losses, waits, seconds = list[tuple[int, float, float]](), list[float](), list[float](), list[float]()
+        points_at = {round(steps * (k + 1) / points) for k in range(points)}
+        with _keyed(seed, self.device), self._blaming(dataset), closing(self._batches(dataset, seed)) as stream:
+            first = next(stream)
+            sent = self._sent(first, dataset)
+            network = self.network(sent[self.lesson.source].shape[-3]).to(self.device.where)
+            with torch.no_grad():
+                self._output(network, sent)  # lazy layers get their weights
+            optimizer, rate = self._optimizer(network)
+            batches = chain([first], stream)
+            for step in range(1, steps + 1):
+                start = perf_counter()
+                sent = self._sent(next(batches), dataset)
+                waits.append(perf_counter() - start)
+                for group in optimizer.param_groups if rate else ():
+                    group["lr"] = rate * _share_of_rate(step - 1, steps)
+                losses.append(self._step(network, optimizer, sent))
+                seconds.append(perf_counter() - start)
+                if step in points_at:
+                    valid_began = perf_counter()
+                    assessed = self._validate(network, trainee.valid)
+                    valid_seconds = perf_counter() - valid_began
+                    curve.append((step, float(np.mean(losses[curve[-1][0] if curve else 0 :])), assessed["score"]))
+            augmented = {
+                digest: self._validate(network, reseeded(other, seed))["score"]
+                for digest, other in trainee.augmented.items()
+            }
+        last = min(len(dataset) // self.batch_size, max(1, steps // 2))
+        return TrainingResult(
+            **assessed, curve=curve, loss=float(np.mean(losses[-last:])), augmented=augmented,
+            seconds=perf_counter() - began, step_seconds=float(np.median(seconds)),
+            valid_seconds=valid_seconds / len(trainee.valid), train_seconds=sum(seconds), waiting_seconds=sum(waits),
+        )  # fmt: skip
 
     def network(self, channels: int) -> nn.Module:
         """A network with fresh weights, for images of so many channels."""
-        if self.module is None:
-            return self.lesson.network(channels)
-        make, facts = self.module.found(), {"channels": channels, "classes": len(self.lesson.classes)}
+        make, lesson = self.module.found(), self.lesson
+        facts = {"channels": channels, "classes": len(lesson.classes), "factor": lesson.factor}
         takes = inspect.signature(make).parameters if callable(make) else {}
         try:
             network = make(**{name: value for name, value in facts.items() if name in takes})
         except Exception as error:
             raise self.module.failed(f"{self.module.name}() fails", error) from error
-        if not isinstance(network, nn.Module):
-            what = f"gives a {type(network).__name__}; it must be a function that makes an nn.Module"
-            raise BenchError(f"{self.module.place}: {self.module.name} {what}")
+        if isinstance(make, nn.Module) or not isinstance(network, nn.Module):
+            what = f"is a {type(make).__name__}" if isinstance(make, nn.Module) else f"gives a {type(network).__name__}"
+            raise BenchError(
+                f"{self.module.place}: {self.module.name} {what}; it must be a function that makes an nn.Module"
+            )
         return network
 
-    def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
-        own = getattr(self.module.content, "optimizer", None) if self.module else None
-        if own is not None:
-            optimizer: torch.optim.Optimizer = own(network)
-            return optimizer
-        return torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
+    def _optimizer(self, network: nn.Module) -> tuple[Any, float]:
+        """The user's, at its own rate; or AdamW, and its rate before the schedule."""
+        own = getattr(self.module.content, "optimizer", None)
+        return (own(network), 0) if own else (torch.optim.AdamW(network.parameters(), weight_decay=_DECAY), _RATE)
 
-    @property
-    def _collate(self) -> Literal["pad", "default"]:
-        """Bags get as many tiles as the largest of their batch."""
-        return "pad" if self.lesson.task == "bag" else "default"
+    def _loader(self, dataset: RecipeDataset, batch_size: int, **options: Any) -> loading.Loader:
+        """Batches; bags get as many tiles as the largest of their batch."""
+        collate: Any = "pad" if self.lesson.task == "bag" else "default"
+        return loading.loader(dataset, batch_size, collate=collate, **options)
 
-    def _batches(self, dataset: RecipeDataset, seed: int) -> loading.Loader:
-        whole = len(dataset) >= self.batch_size
-        return loading.loader(dataset, self.batch_size, shuffle=True, seed=seed, drop_last=whole, collate=self._collate)
-
-    def _repeated(self, batches: loading.Loader) -> Generator[Any]:
+    def _batches(self, dataset: RecipeDataset, seed: int) -> Generator[Batch]:
+        """Batches of training, epoch after epoch."""
+        batches = self._loader(dataset, self.batch_size, shuffle=True, seed=seed, drop_last=True)
         for epoch in count():
             batches.set_epoch(epoch)
             yield from batches
 
-    def _sent(self, batch: Batch, recipe: Recipe) -> Batch:
+    def _sent(self, batch: Batch, dataset: RecipeDataset) -> Batch:
         """A batch on the device, its images as float32 n×C×H×W."""
-        batch = self.device.take(batch)
-        names = dict.fromkeys((self.lesson.source, self.lesson.target)) if recipe.facts.scales else {"image": None}
+        batch, recipe = self.device.take(batch), dataset.recipe
+        names = {self.lesson.source, self.lesson.target} if recipe.facts.scales else {"image"}
         outputs = {name: recipe.outputs.get(name, recipe.output) for name in names}
         if any(output.where == "device" for output in outputs.values()):
             batch = recipe.device_stage().to(self.device.where)(batch)
@@ -201,59 +189,57 @@ class Trainer:
             batch[name] = images.float() / full
         return batch
 
-    def _output(self, network: nn.Module, batch: Batch) -> Tensor:
-        if self.lesson.task == "bag" and self.module is None:
-            output: Tensor = network(batch[self.lesson.source], batch.get("padding"))
-        else:
-            output = network(batch[self.lesson.source])
-        return output
+    def _output(self, network: nn.Module, batch: Batch) -> Any:
+        padding = [batch.get("padding")] if isinstance(network, AttentionBag) else []
+        return network(batch[self.lesson.source], *padding)
 
-    def _step(self, network: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, recipe: Recipe) -> float:
-        own = getattr(self.module.content, "loss", None) if self.module else None
-        with self._blaming(recipe):
-            output = self._output(network, batch)
-            loss = own(output, batch) if own else self.lesson.losses(output, batch).mean()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            value = float(loss.detach())
-        if not np.isfinite(value):
-            cure = (
-                "lower the learning rate of optimizer(model)" if self.module else "see what `augrecipes preview` shows"
-            )
-            raise BenchError(f"{recipe.name}: the loss is {value}; {cure}")
+    def _step(self, network: nn.Module, optimizer: Any, batch: Batch) -> float:
+        own = getattr(self.module.content, "loss", None)
+        output = self._output(network, batch)
+        loss = own(output, batch) if own else self.lesson.losses(output, batch).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if not np.isfinite(value := float(loss.detach())):
+            raise BenchError(f"the loss is {value}: see what `augrecipes preview` shows, or lower the learning rate")
         return value
 
+    def _validate(self, network: nn.Module, dataset: RecipeDataset) -> dict[str, Any]:
+        """What a network is worth on samples, and what is known of each of them: part of a TrainingResult."""
+        try:
+            return self._assess(network, dataset, 1 if self.lesson.task == "sr" else self.lesson.batch_size)
+        except CollateError:  # samples differ in size
+            return self._assess(network, dataset, 1)
+
     @torch.no_grad()
-    def _validate(self, network: nn.Module, dataset: RecipeDataset, recipe: Recipe, done: TrainingResult) -> float:
-        """The score of a network on samples, and what is known of each of them."""
-        network.eval()
+    def _assess(self, network: nn.Module, dataset: RecipeDataset, batch_size: int) -> dict[str, Any]:
         assessed, losses = list[BatchScores](), list[Tensor]()
-        for batch in loading.loader(dataset, self.valid_batch, collate=self._collate):
-            sent = self._sent(batch, recipe)
-            with self._blaming(recipe):
-                output = self._output(network, sent)
-                assessed.append(self.lesson.assess(output, sent))
-                losses.append(self.lesson.losses(output, sent))
+        network.eval()
+        for batch in self._loader(dataset, batch_size):
+            sent = self._sent(batch, dataset)
+            output = self._output(network, sent)
+            assessed.append(self.lesson.assess(output, sent))
+            losses.append(self.lesson.losses(output, sent))
         network.train()
         scores = torch.cat([each.scores for each in assessed]).cpu()
-        counts = None if assessed[0].counts is None else torch.cat([each.counts for each in assessed]).cpu()  # type: ignore[misc]
-        score, done.classes = self.lesson.score(scores, counts)
-        done.scores, done.losses = scores.tolist(), torch.cat(losses).tolist()
-        done.predicted = [k for each in assessed if each.predicted is not None for k in each.predicted.tolist()]
-        return score
+        counts = [each.counts for each in assessed if each.counts is not None]
+        score, classes = self.lesson.score(scores, torch.cat(counts).cpu() if counts else None)
+        predicted = [k for each in assessed if each.predicted is not None for k in each.predicted.tolist()]
+        known = {"scores": scores.tolist(), "losses": torch.cat(losses).tolist(), "predicted": predicted}
+        return {"score": score, "classes": classes, **known}
 
     @contextmanager
-    def _blaming(self, recipe: Recipe) -> Iterator[None]:
-        """Errors of a network of the user's name its file and line."""
+    def _blaming(self, dataset: RecipeDataset) -> Iterator[None]:
+        """Errors name the recipe, and those of a network its file and line."""
+        name = dataset.recipe.name
         try:
             yield
+        except BenchError as error:
+            raise BenchError(f"{name}: {error}") from error
         except AugrecipesError:
             raise
         except Exception as error:
-            if self.module is None:
-                raise
-            raise self.module.failed(f"it fails on a batch of {recipe.name}", error) from error
+            raise self.module.failed(f"it fails on a batch of {name}", error) from error
 
 
 def reseeded(dataset: RecipeDataset, seed: int) -> RecipeDataset:
@@ -269,16 +255,7 @@ def threads_of_torch() -> int:
     return max(1, cores() // 2)
 
 
-def valid_batch_of(trainee: Trainee, wanted: int) -> int:
-    """So many validation samples a batch as wanted, or 1 where they differ in size."""
-    try:
-        next(iter(loading.loader(trainee.valid, wanted, num_workers=0)))
-    except CollateError:
-        return 1
-    return wanted
-
-
-def _rate(step: int, steps: int) -> float:
+def _share_of_rate(step: int, steps: int) -> float:
     """Of the learning rate: a linear warm-up, then half a cosine to nothing."""
     warm = max(1, round(_WARM_UP * steps))
     return (step + 1) / warm if step < warm else 0.5 * (1 + cos(pi * (step - warm) / max(1, steps - warm)))

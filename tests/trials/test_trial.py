@@ -19,7 +19,7 @@ from augrecipes.cache import CACHE
 from augrecipes.errors import BenchError
 from augrecipes.trials.plan import rehearse
 from augrecipes.trials.run import TrialRun
-from augrecipes.trials.trainees import open_trainees, without_augmentation
+from augrecipes.trials.trainees import by_name, open_trainees, without_augmentation
 from augrecipes.trials.training import Trainer, TrainingResult, reseeded
 
 OUTPUT = {"range": [-1, 1]}
@@ -77,19 +77,27 @@ def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sid
     monkeypatch.setenv(CACHE, str(tmp_path / "another"))
     again = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
     assert figures(again) == figures(first)
+    assert ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60) == again  # to the second: it comes from the cache
 
 
 def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(sides, monkeypatch):
     seen: dict[tuple[str, int], list] = {}
     step = Trainer._step
 
-    def watched(self, network, optimizer, batch, of):
-        if (key := (of.name, torch.initial_seed())) not in seen:
+    blaming, names = Trainer._blaming, []
+
+    def named(self, dataset):
+        names.append(dataset.recipe.name)
+        return blaming(self, dataset)
+
+    def watched(self, network, optimizer, batch):
+        if (key := (names[-1], torch.initial_seed())) not in seen:
             weights = [each.detach().clone() for each in network.parameters()]
             seen[key] = [batch["index"].clone(), batch["image"].clone(), weights]
-        return step(self, network, optimizer, batch, of)
+        return step(self, network, optimizer, batch)
 
     monkeypatch.setattr(Trainer, "_step", watched)
+    monkeypatch.setattr(Trainer, "_blaming", named)
     plain, more = recipe("plain", NOISE, "HorizontalFlip"), recipe("more", NOISE, "HorizontalFlip", "VerticalFlip")
     ar.trial([plain, more], sides, epochs=1, seeds=2, minutes=60)
     for seed in (0, 1):
@@ -163,14 +171,51 @@ def test_changed_files_and_steps_are_trained_anew(sides, tmp_path, cache):
     assert trainings(plain, noise) == 3
 
 
+def test_other_masks_pixels_and_labels_are_trained_anew(tmp_path, cache):
+    """What lies at the same names, or in lists of the same length, may be something else."""
+    rng = np.random.default_rng(3)
+    images = rng.integers(0, 256, (12, 16, 16, 3), np.uint8)
+    for folder in ("images", "masks", "others"):
+        (tmp_path / folder).mkdir()
+    for k, image in enumerate(images):
+        cv2.imwrite(str(tmp_path / "images" / f"{k}.png"), image)
+        cv2.imwrite(str(tmp_path / "masks" / f"{k}.png"), image[..., 0] // 128)
+        cv2.imwrite(str(tmp_path / "others" / f"{k}.png"), image[..., 1] // 86)
+
+    def classes(data, **how):
+        inputs = {"inputs": {"mask": "required"}} if how else {}
+        table = ar.trial(
+            [recipe("a", **inputs), recipe("b", "HorizontalFlip", **inputs)], data, epochs=1, seeds=1, **how
+        )
+        return len(table.recipes[0].classes), len(list(cache.glob("trials/*")))
+
+    def pairs(other=None):
+        return [(image ^ np.uint8(k == other), k % 2) for k, image in enumerate(images)]
+
+    assert classes(pairs()) == (2, 3)
+    assert classes(pairs()) == (2, 3)
+    assert classes(pairs(other=5)) == (2, 6)
+    assert classes([(image, (k + 1) % 2) for image, k in pairs()]) == (2, 9)
+    assert classes(tmp_path / "images", masks=tmp_path / "masks") == (2, 12)
+    assert classes(tmp_path / "images", masks=tmp_path / "others") == (3, 15)
+    path = tmp_path / "others" / "4.png"
+    path.write_bytes(path.read_bytes() + b"0")
+    assert classes(tmp_path / "images", masks=tmp_path / "others") == (3, 18)
+
+
 # The budget, by a trainer whose seconds are known.
 
 
 class Clockwork(Trainer):
     """A trainer that trains nothing, in seconds that it says."""
 
+    step: float
+    sample: float
+    slower: float
+    calls: list
+
     def __init__(self, whole, step, sample, slower=1.0):
-        super().__init__(whole.lesson, whole.device, whole.batch_size, whole.valid_batch)
+        super().__init__(whole.lesson, whole.device, whole.batch_size, whole.module)
         self.__dict__.update(step=step, sample=sample, slower=slower, calls=[])
 
     def train(self, trainee, seed, steps, points):
@@ -182,8 +227,8 @@ class Clockwork(Trainer):
         curve = [(steps, 1.0, float(np.mean(scores)))] * points
         return TrainingResult(
             curve=curve, score=float(np.mean(scores)), scores=scores, losses=[1.0] * valid, predicted=[0] * valid,
-            classes=[0.5, 0.5], loss=1.0, samples=steps, step_seconds=self.step, valid_seconds=self.sample,
-            train_seconds=steps * self.step, seconds=seconds * self.slower,
+            classes=[0.5, 0.5], loss=1.0, step_seconds=self.step, valid_seconds=self.sample,
+            train_seconds=steps * self.step, waiting_seconds=0.0, seconds=seconds * self.slower,
             augmented=dict.fromkeys(trainee.augmented, 0.5),
         )  # fmt: skip
 
@@ -197,13 +242,27 @@ def trained(sides):
         return TrialRun(recipes, sides, epochs=2, seeds=1, minutes=60)
 
 
+def test_records_of_another_version_are_written_anew(sides, cache):
+    def scores():
+        table = ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, epochs=1, seeds=1)
+        return [one.scores for one in table.recipes]
+
+    first, files = scores(), sorted(cache.glob("trials/*"))
+    whole = [path.read_bytes() for path in files]
+    for content in (b"{}", b"[1]", b"null", b"not JSON", b"\xff", b'{"score": 1.0, "seeds": 3}', b""):
+        for path in files:
+            path.write_bytes(content)
+        assert scores() == first
+    assert [json.loads(path.read_bytes()).keys() for path in files] == [json.loads(one).keys() for one in whole]
+
+
 @pytest.mark.parametrize("minutes", [0.5, 1, 10, 600])
 @pytest.mark.parametrize("seeds", [1, 6, 8, 30])
 @pytest.mark.parametrize(("step", "sample"), [(0.01, 0.0005), (0.2, 0.002), (0.02, 0.05), (5.0, 0.1)])
 def test_what_is_planned_fits_into_the_minutes(trained, minutes, seeds, step, sample):
     clockwork = Clockwork(trained._trainer, step, sample)
     trainees = [*trained._trainees.by_digest.values()]
-    plan = rehearse(clockwork, trainees, minutes, seeds, None, lambda: 1.0, float)
+    plan = rehearse(clockwork, trainees, minutes, seeds, None, lambda: 1.0, lambda n: (n,), 2, 1)
     planned = plan.seeds * plan.seconds
     assert plan.seeds <= seeds
     assert planned <= 60 * minutes or plan.seeds == 1
@@ -227,6 +286,42 @@ def test_a_machine_that_slows_down_ends_the_trial_in_time_with_fewer_seeds(sides
     spent = run.trial.plan.rehearsal + sum(2 * clock.calls[0][-1] for clock in clocks)
     assert spent <= 120 + run.trial.plan.seconds
     assert any("seeds ran: the machine was slower" in note for note in run.trial.notes)
+
+
+def test_what_could_be_told_apart_knows_of_all_comparisons(trained):
+    clockwork = Clockwork(trained._trainer, 0.05, 0.001)
+    trainees = [*trained._trainees.by_digest.values()]
+
+    def plan(arms, pairs, rungs=lambda seeds: (seeds,)):
+        return rehearse(clockwork, trainees, 60, 12, None, lambda: 1.0, rungs, arms, pairs)
+
+    assert plan(2, 1).detectable < plan(4, 6).detectable < plan(7, 21).detectable
+    assert plan(4, 3).detectable < plan(4, 3, lambda seeds: (seeds // 2, seeds)).detectable
+
+
+def test_many_recipes_are_not_all_rehearsed_where_minutes_are_few(trained):
+    clockwork = Clockwork(trained._trainer, 0.05, 0.001)
+    trainees = [*trained._trainees.by_digest.values()] * 20
+    seconds = lambda: 1.0 * len(clockwork.calls)  # noqa: E731
+    few = rehearse(clockwork, trainees, 1, 8, None, seconds, lambda seeds: (seeds,), 40, 39)
+    assert len(clockwork.calls) < 10
+    clockwork.calls.clear()
+    whole = rehearse(clockwork, trainees, 600, 8, None, seconds, lambda seeds: (seeds,), 40, 39)
+    assert len(clockwork.calls) == 41
+    by_sample = 0.001 * 40 * (few.points + 1)
+    assert few.seconds == pytest.approx(40 * (0.1 + few.steps * 0.05) + by_sample * few.valid, rel=0.1)
+    assert whole.seeds == 8
+
+
+def test_seeds_that_nobody_asked_for_are_enough_to_decide(sides, monkeypatch):
+    monkeypatch.setattr(Trainer, "train", lambda self, *args: Clockwork(self, 0.01, 0.0001).train(*args))
+    recipes = [recipe(f"flips{k}", {"HorizontalFlip": {"p": k / 8}}) for k in range(5)]
+    table = ar.trial(recipes, sides, epochs=1, minutes=600)
+    assert table.plan.seeds == table.plan.asked == 9  # ten pairs
+    assert all(one.verdict for one in table.verdicts)
+    assert any("9 seeds instead of 8: fewer cannot decide 10 comparisons" in note for note in table.notes)
+    assert ar.trial(recipes[:3], sides, epochs=1, minutes=600).plan.asked == 8
+    assert ar.trial(recipes, sides, epochs=1, minutes=600, seeds=3).plan.asked == 3
 
 
 # What a plain training is.
@@ -256,9 +351,9 @@ def test_affinity_and_diversity_are_those_of_their_paper(trained, sides):
     caught = []
     validate = Trainer._validate
 
-    def kept(self, network, dataset, of, done):
+    def kept(self, network, dataset):
         caught.append(network)
-        return validate(self, network, dataset, of, done)
+        return validate(self, network, dataset)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "_validate", kept)
@@ -308,6 +403,29 @@ def test_a_network_of_ones_own(sides, tmp_path):
 # What cannot be.
 
 
+def test_a_loss_that_is_not_finite_names_the_recipe(sides, tmp_path):
+    (tmp_path / "own.py").write_text(OWN + "def loss(output, batch):\n    return output.mean() * float('nan')\n")
+    with pytest.raises(BenchError, match=r"plain: the loss is nan.*augrecipes preview.*learning rate"):
+        ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, model=f"{tmp_path}/own.py:make", epochs=1, seeds=1)
+
+
+def test_validation_files_that_are_learned_from_are_told(sides):
+    two = [recipe("plain"), recipe("noise", NOISE)]
+    notes = ar.trial(two, sides, sides, epochs=1, seeds=1).notes
+    assert any("64 validation files are learned from, too" in note for note in notes)
+    assert not any("learned from" in note for note in ar.trial(two, sides, epochs=1, seeds=1).notes)
+
+
+def test_validation_images_of_several_sizes_are_scored_one_by_one(sides, tmp_path):
+    for k, size in enumerate((24, 24, 24, 24, 20, 40)):
+        (tmp_path / "valid" / ("left", "right")[k % 2]).mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(
+            str(tmp_path / "valid" / ("left", "right")[k % 2] / f"{k}.png"), np.full((size, 30, 3), 99, np.uint8)
+        )
+    table = ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, tmp_path / "valid", epochs=1, seeds=1)
+    assert len(table.recipes[0].worst) == 6
+
+
 @pytest.mark.parametrize(
     ("task", "message"),
     [
@@ -341,6 +459,16 @@ def test_validation_folders_with_fewer_classes_keep_the_numbers(sides, tmp_path)
     for one in trainees.by_digest.values():
         assert set(one.valid.labels) == {1}
         assert {int(one.valid[k]["label"]) for k in range(len(one.valid))} == {1}
+
+
+def test_names_are_told_apart_and_limits_are_more_than_nothing(sides):
+    names = [*by_name([recipe("a"), recipe("b"), recipe("a"), recipe("a", "HorizontalFlip")])]
+    assert names == ["a", "b", "a (2)", "a (3)"]
+    for how in ({"seeds": 0}, {"seeds": 2.5}, {"minutes": -1}, {"minutes": np.nan}, {"epochs": 0}):
+        with pytest.raises(BenchError, match="are more than 0"):
+            ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, **how)
+    with pytest.raises(BenchError, match="a trial compares recipes, and these are 0"):
+        ar.trial([], sides)
 
 
 def test_the_command_writes_the_json_that_others_read(sides, tmp_path, monkeypatch):
