@@ -152,10 +152,10 @@ class _Study:
                 inside = (by_y.start <= rows) & (rows < by_y.stop) & (by_x.start <= columns) & (columns < by_x.stop)
                 thing.draws.append((colours_of(image[rows[inside], columns[inside]]), colours_of(after[inside])))
             if left.min() < worst[0]:
-                text = f"{100 * left.min():.0f} % of the {regions[left.argmin()][0]} is left, of what was read"
-                pair = (drawn, out), (image, sample.rest)
-                cells = [annotated(*one, self.recipe, self.classes) for one in pair]
-                worst = float(left.min()), SheetRow([CellGroup(cells, text)], caption=short_path(sample.path))
+                text = f"{100 * left.min():.0f} % of the {' '.join(regions[left.argmin()][:2]).strip()} is left"
+                pair = ("as read", image, sample.rest), (text, drawn, out)
+                groups = [CellGroup([annotated(*on, self.recipe, self.classes)], words) for words, *on in pair]
+                worst = float(left.min()), SheetRow(groups[1:], groups[0], short_path(sample.path))
         self.samples, self.area = self.samples + 1, self.area + self.draws * height * width
         self.worst, self.things = sorted([*self.worst, worst], key=lambda row: row[0])[:_WORST], self.things + things
 
