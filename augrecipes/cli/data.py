@@ -5,19 +5,18 @@ recipe.
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.cli.arguments import is_data, loaded, overrides, selected, sources
 from augrecipes.cli.parsing import UsageError, refusal
 from augrecipes.cli.terminal import answer, complain, good, listed, parts, progress, say, say_line, show
-from augrecipes.errors import counted
+from augrecipes.errors import DataError, counted
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
     from augrecipes.sources.check import Checked
-    from augrecipes.verify import LabelSafety, Verification
+    from augrecipes.verify import Verification
 
 _LISTED = 6  # samples left out that are named
 
@@ -81,38 +80,32 @@ def check_data(args: Namespace) -> None:
         "notes": checked.notes,
         **checked.more,
     }
-    safety = None if judged is None or not checked.fine else _label_safety(args, judged, recipe, data)
-    report |= {} if safety is None else {"labels": safety.to_json()}
-    written = safety.sheet().save(args.out) if safety and safety.rows and args.out else None
+    safety, written = None, None
+    if judged is not None and checked.fine:
+        from augrecipes.preview.sheet import checked_path
+        from augrecipes.verify import label_safety
+
+        _fits(judged, data, args.masks, templates)
+        if args.out:
+            checked_path(args.out)
+        try:
+            with progress("drawing") as advance:
+                safety = label_safety(judged, data, progress=advance, **selected(args, "masks split samples"))
+            written = safety.sheet().save(args.out) if safety.rows and args.out else None
+            report["labels"] = safety.to_json()
+        except DataError as error:  # what was checked is worth more
+            complain(error)
+            report["labels"] = {"left_out": [str(error)]}
 
     def tell() -> None:
         _tell(checked)
         if safety is not None:
             say()
             show(safety.report())
-            listed("left out: ", safety.left_out, _LISTED)
         if written is not None:
             say_line(written)
 
     answer(args, report, tell, status=int(bool(checked.defects or not checked.fine)))
-
-
-def _label_safety(args: Namespace, judged: Recipe, reading: Recipe, data: Any) -> LabelSafety:
-    """What a recipe does to the labels of data that another one may read, whose inputs these are."""
-    from augrecipes.preview.sheet import checked_path
-    from augrecipes.verify import label_safety
-
-    if judged.kind != reading.kind:
-        what = f"is of kind {judged.kind}, and {reading.name!r}, which reads the files, of kind {reading.kind}"
-        raise refusal(f"{judged.name!r} {what}: leave {reading.name!r} out", "--recipe")
-    if args.out is not None:
-        checked_path(args.out)
-    boxes, own = reading.inputs.boxes, judged.inputs.boxes
-    if boxes and own:  # what drops boxes is the judged recipe's
-        boxes = replace(own, format=boxes.format, labels=boxes.labels, presence=boxes.presence)
-    judged = replace(judged, inputs=replace(reading.inputs, boxes=boxes))
-    with progress("drawing") as advance:
-        return label_safety(judged, data, progress=advance, **selected(args, "masks split samples"))
 
 
 def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:

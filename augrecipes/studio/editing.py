@@ -28,7 +28,7 @@ class PageText:
     """Offsets of a text as lines and columns: of the page, whose columns are UTF-16 units, and of YAML.
 
     >>> page = PageText("a: é\\nb: 𝄞x")
-    >>> page.of(9), page.offset(2, 5), page.between(TextSpan(5, 9))
+    >>> page.of(9), page.offset(2, 5), page.between(edit.TextSpan(5, 9))
     ([2, 5], 9, {'from': [2, 0], 'to': [2, 5]})
     """
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from augrecipes.preview.cells import SheetRow
 from augrecipes.preview.sheet import Sheet
 from augrecipes.report import Displayed, Note, Report, TextTable, to_plain
 
-MOVES = {
-    "h": "flipped left to right", "v": "flipped top to bottom", "t": "transposed", "r180": "turned by half",
-    "r90": "turned a quarter left", "r270": "turned a quarter right", "hvt": "transposed and turned by half",
-}  # fmt: skip
 _Z = 1.96  # of a 95 % interval
-_SHOWN, _STEPS = 6, 3  # classes, or pairs of them under a move, and steps that the text names
+_SHOWN = 7  # rows of a kind, and samples left out, that the text lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,102 +35,49 @@ class ShareEstimate:
     n: int
 
     def __str__(self) -> str:
-        return f"{_percent(self.value)} ({100 * self.low:.0f}–{_percent(self.high)})"
+        return f"{100 * self.value:.0f} % ({100 * self.low:.0f}–{100 * self.high:.0f})"
 
 
 def share(value: float, n: int) -> ShareEstimate:
     """A share that was seen in `n` things.
 
     >>> str(share(0.5, 100)), share(0.0, 3).high > 0.5
-    ('50 % (40–60 %)', True)
+    ('50 % (40–60)', True)
     """
     middle, spread = value + _Z**2 / (2 * n), _Z * (value * (1 - value) / n + _Z**2 / (4 * n * n)) ** 0.5
     low, high = (float(end / (1 + _Z**2 / n)) for end in (middle - spread, middle + spread))
     return ShareEstimate(float(value), max(low, 0.0), min(high, 1.0), n)
 
 
+def quantile(values: NDArray[np.float64], at: float, n: int) -> ShareEstimate:
+    """A quantile of shares, of which `n` are independent, and those at the ends of the interval of its rank."""
+    rank = share(at, n)
+    value, low, high = np.quantile(values, (at, rank.low, rank.high)).tolist()
+    return ShareEstimate(value, low, high, n)
+
+
 @dataclass(frozen=True, slots=True)
-class ObjectLoss:
-    """How much of some objects the training steps leave.
+class LabelFinding:
+    """Something that was measured.
 
     Attributes:
-        what: `mask` (its foreground), `box`, `keypoint`; `image` where there is none of these.
-        of: its class; empty: all.
-        objects: how many were looked at, in all draws.
-        median: of the share of an object that is left, by area.
-        low: 5th percentile of that share.
-        half: share of objects that lose more than half.
-        all: share of objects of which nothing is left.
-        steps: the part of all that is lost that each step takes, 0..1, the largest first.
+        topic: `objects`, `colours` or `mirrors`.
+        what: it was measured of, in words: `mask` (its foreground), `box`, `keypoint`, or `image` where there is none;
+            `flipped left to right`.
+        figures: shares by name, 0..1. Of objects: what is left of one's area in the `median`, and in the `5th
+            percentile`; `half lost` or more of one, and `all lost`. Of colours: how many images' classes a linear
+            probe tells `as read`, from the pixels `shown` by draws, and as `drawn`, when the steps have changed these;
+            by `chance` it would be the largest class. Of mirrors: `draws` that move so; images whose nearest neighbour
+            is of their own class, or of `like`, `as read` and once they are `moved`.
+        of: the class; empty: all.
+        like: the class that it looks like once it is moved.
     """
 
+    topic: str
     what: str
-    of: str
-    objects: int
-    median: float
-    low: float
-    half: ShareEstimate
-    all: ShareEstimate
-    steps: dict[str, float]
-
-    def __str__(self) -> str:
-        name = "the image's area" if self.what == "image" else f"a {self.what}{self.of and f' of {self.of}'}"
-        by = next(iter(self.steps)) if len(self.steps) == 1 else "the steps"
-        left = f"leave{'s' * (len(self.steps) == 1)} {_percent(self.median)} of {name} (median; 5th percentile"
-        lost = f"{self.half} of {self.objects:,} lose more than half, {self.all} all"
-        takes = ", ".join(f"{step} {_percent(part)}" for step, part in [*self.steps.items()][:_STEPS])
-        return f"{by} {left} {_percent(self.low)}); {lost}{f'; of the loss: {takes}' * (len(self.steps) > 1)}"
-
-
-@dataclass(frozen=True, slots=True)
-class ColourUse:
-    """How much colours tell of classes, before and after the steps.
-
-    Attributes:
-        chance: the share of the largest class.
-        read: share of images (or boxes) whose class a linear probe tells by their colours as read.
-        others: the same probe on what the other steps alone make of them.
-        drawn: on what all steps make of them, with the same draws.
-        steps: that change values and move nothing.
-    """
-
-    chance: float
-    read: ShareEstimate
-    others: ShareEstimate
-    drawn: ShareEstimate
-    steps: tuple[str, ...]
-
-    def __str__(self) -> str:
-        after = f"after {', '.join(self.steps)} {self.drawn}, with the other steps alone {self.others}"
-        text = f"colours alone tell {self.read} of the classes (chance {_percent(self.chance)}, n {self.read.n:,})"
-        return f"{text}; {after if self.steps else 'no step changes them'}"
-
-
-@dataclass(frozen=True, slots=True)
-class MirroredPair:
-    """A class that may look like another once it is mirrored or turned.
-
-    Attributes:
-        move: a symmetry of the square: `h`, `v`, `t`, `r90`, `r180`, `r270` or `hvt`.
-        a: the class that is moved.
-        b: the class of the nearest neighbours.
-        moved: share of the moved images of `a` whose nearest neighbour is of `b`.
-        still: the same of the images as read.
-    """
-
-    move: str
-    a: str
-    b: str
-    moved: ShareEstimate
-    still: ShareEstimate
-
-    @property
-    def differs(self) -> bool:
-        """Whether the intervals lie apart: moved, `a` is nearer to `b`."""
-        return self.moved.low > self.still.high
-
-    def __str__(self) -> str:
-        return f"{self.moved} of {self.a} look like {self.b} (as read {_percent(self.still.value)}, n {self.moved.n:,})"
+    figures: Mapping[str, ShareEstimate]
+    of: str = ""
+    like: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +90,7 @@ class LabelSafety(Displayed):
         samples: that were drawn.
         total: samples of the data.
         draws: of all samples together.
-        losses: of objects.
-        moves: share of the draws that mirror or turn, by symmetry.
-        mirrors: pairs of classes; those first that a move brings nearest.
-        colours: None: not measured, as a note says.
+        findings: objects, and their classes from the one that loses most; colours; mirrors.
         notes: what could not be measured, and why.
         left_out: samples that cannot be read, or that a step fails on.
         rows: of the sheet: the draws that leave least, and images whose mirror image is of another class.
@@ -156,41 +101,30 @@ class LabelSafety(Displayed):
     samples: int
     total: int
     draws: int
-    losses: tuple[ObjectLoss, ...] = ()
-    moves: dict[str, ShareEstimate] = field(default_factory=dict)
-    mirrors: tuple[MirroredPair, ...] = ()
-    colours: ColourUse | None = None
+    findings: tuple[LabelFinding, ...] = ()
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     rows: tuple[SheetRow, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers, without the images."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
+        return dict(to_plain(self))
 
     def sheet(self) -> Sheet:
         """The images: what is left of objects at worst, and what looks like another class once it is moved."""
-        return Sheet(self.rows, f"{self.recipe}: labels", [self._drawn])
-
-    @property
-    def _drawn(self) -> str:
-        return f"{self.samples:,} of {self.total:,} samples, {self.draws:,} draws, seed {self.seed}"
+        return Sheet(self.rows, f"{self.recipe}: labels", [self.report().facts["drawn"]])
 
     def report(self) -> Report:
         """The figures as text."""
-        classes = sorted((loss for loss in self.losses if loss.of), key=lambda loss: -loss.half.value)
-        objects = [*(loss for loss in self.losses if not loss.of), *classes[:_SHOWN]]
-        lines = [("objects", str(loss)) for loss in objects]
-        lines += [("colours", str(self.colours))] if self.colours else []
-        for move, drawn in self.moves.items() if self.colours else ():
-            nearer = [str(pair) for pair in self.mirrors if pair.move == move and pair.differs][:_SHOWN]
-            some = f"{MOVES[move]} ({_percent(drawn.value)} of draws)"
-            lines += [("mirrors", f"{some}, {text}") for text in nearer or ["no class comes nearer to another"]]
-        lines += [("mirrors", "no draw mirrors or turns an image")] if self.colours and not self.moves else []
-        facts = {"recipe": self.recipe, "drawn": self._drawn}
-        return Report(facts, [TextTable("Labels", (), lines)] if lines else [], [*map(Note, self.notes)])
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
+        tables = []
+        for topic, findings in groupby(self.findings, lambda finding: finding.topic):
+            shown = [f for _, alike in groupby(findings, lambda finding: finding.what) for f in [*alike][:_SHOWN]]
+            names = [*shown[0].figures]
+            rows = [
+                (f.what, f.of + (f.like and f" → {f.like}"), *(str(f.figures.get(name, "")) for name in names),
+                 f"{f.figures[names[-1]].n:,}") for f in shown
+            ]  # fmt: skip
+            tables.append(TextTable(topic.capitalize(), ("", "class", *names, "n"), rows))
+        notes = [*self.notes, *(f"left out: {problem}" for problem in self.left_out[:_SHOWN])]
+        drawn = f"{self.samples:,} of {self.total:,} samples, {self.draws:,} draws, seed {self.seed}"
+        return Report({"recipe": self.recipe, "drawn": drawn}, tables, [*map(Note, notes)])

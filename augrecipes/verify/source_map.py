@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,20 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.compile import build
-from augrecipes.compiler.run.clock import SINK, route_steps
-from augrecipes.compiler.run.labels import labels_of
-from augrecipes.ops.box_formats import corners_px
-from augrecipes.ops.dihedral import Symmetry
+from augrecipes.ops.dihedral import D4
 from augrecipes.ops.frozen import Arguments
-from augrecipes.recipe.model import UINT8_HWC, Inputs, Recipe
+from augrecipes.recipe.model import UINT8_HWC, Recipe
 from augrecipes.recipe.targets import Target
 from augrecipes.sources.sample import Sample
 from augrecipes.verify.variants import changed, fill_borders
 
 _X, _Y = "source_x", "source_y"
 _RAMP = Target("mask", interpolation="linear", fill=-1e6)  # what is outside, or hidden, is far away
-_AXIS = 0.26  # sine of the angle to a symmetry of the square from which on a draw is none: 15°
-_NO_OBJECT = (0, 255)  # labels of masks: background, and what losses leave out
+_SIDE = 128  # px of a draw that slopes are taken of
+_NEAR = 0.966  # cosine of the angle between an axis and that of a symmetry, up to which a draw counts as one: 15°
 
 
 class SourceMap(NamedTuple):
@@ -34,23 +30,23 @@ class SourceMap(NamedTuple):
         seen: bool, of the source: its pixels that the draw shows.
         shown: bool, of the draw: its pixels that show the source; others are borders, or hidden.
         places: rows and columns of the source under these.
-        jacobian: source px along one of the draw: x by column and row, then y; the median of all.
+        move: the symmetry of the square that the draw comes to, as `D4` names it, whatever it cuts or stretches;
+            None: it turns further, or is too small to tell.
     """
 
     seen: NDArray[np.bool_]
     shown: NDArray[np.bool_]
     places: tuple[NDArray[np.int64], ...]
-    jacobian: NDArray[np.float64]
+    move: str | None
 
-    @property
-    def symmetry(self) -> Symmetry | None:
-        """The symmetry of the square that the draw comes to, whatever it cuts or stretches; None: it turns further."""
-        axes = self.jacobian / np.maximum(np.linalg.norm(self.jacobian, axis=1, keepdims=True), 1e-9)
-        near = np.rint(axes)
-        if np.abs(axes - near).max() > _AXIS or abs(np.linalg.det(near)) != 1:
-            return None
-        by_x, by_y = (near.sum(axis=1) < 0).tolist()
-        return Symmetry(True, by_x, by_y) if near[0, 0] == 0 else Symmetry(False, by_y, by_x)
+
+def slopes(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """Source px along one of the draw: of x by column and row, then of y; the median of all pixels but NaN."""
+    known = (slope[np.isfinite(slope)] for ramp in (x, y) for slope in np.gradient(ramp)[::-1])
+    return np.array([np.median(slope) if slope.size else 0.0 for slope in known]).reshape(2, 2)
+
+
+_AXES = {name: slopes(*map(move.view, np.meshgrid(range(3), range(3)))) for name, move in D4.items()}
 
 
 def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> SourceMap:
@@ -58,14 +54,19 @@ def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> Sourc
 
     >>> y, x = np.indices((6, 8), np.float32)
     >>> half = source_map(x[:, :3:-1], y[:, :3:-1], (6, 8))
-    >>> half.seen.mean(), half.symmetry
-    (0.5, Symmetry(transpose=False, flip_y=False, flip_x=True))
+    >>> half.seen.mean(), half.move
+    (0.5, 'h')
     """
-    shown, jacobian = (x > -1) & (y > -1), np.eye(2)
-    if min(x.shape) > 1 and shown.any():
-        jacobian = np.array([[np.median(slope[shown]) for slope in np.gradient(ramp)[::-1]] for ramp in (x, y)])
-    # A pixel that was made small shows several of the source, around its place.
-    covers = np.maximum(np.rint(np.linalg.norm(jacobian, axis=1)), 1).astype(int).tolist()
+    shown, move, covers = (x > -1) & (y > -1), None, [1, 1]
+    stride = 1 + min(x.shape) // _SIDE
+    coarse = [np.where(shown, ramp, np.nan)[::stride, ::stride] for ramp in (x, y)]
+    if min(coarse[0].shape) > 1:
+        jacobian = slopes(*coarse) / stride
+        norms = np.maximum(np.linalg.norm(jacobian, axis=1), 1e-9)
+        # A pixel that was made small shows several of the source, around its place.
+        covers = np.maximum(np.rint(norms), 1).astype(int).tolist()
+        likeness = {name: (axes * jacobian).sum(axis=1) / norms for name, axes in _AXES.items()}
+        move = next((name for name, cosines in likeness.items() if cosines.min() > _NEAR), None)
     columns, rows = (
         np.clip((ramp[shown] + 0.5 * (cover % 2)).astype(int), 0, most - 1)
         for ramp, cover, most in zip((x, y), covers, size[::-1], strict=True)
@@ -73,11 +74,11 @@ def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> Sourc
     hits = np.zeros(size, np.uint8)
     hits[rows, columns] = 1
     seen = cv2.morphologyEx(cv2.dilate(hits, np.ones(covers[::-1])), cv2.MORPH_CLOSE, np.ones((3, 3)))
-    return SourceMap(seen > 0, shown, (rows, columns), jacobian)
+    return SourceMap(seen > 0, shown, (rows, columns), move)
 
 
 class Tracer:
-    """A recipe's training steps as they are written, whose draws tell step by step what of the source they show.
+    """A recipe's training steps as they are written, whose draws tell what of the source they show.
 
     Args:
         recipe: of kind image or bag.
@@ -89,65 +90,10 @@ class Tracer:
         steps = changed(recipe.steps, fill_borders)
         traced = replace(recipe, inputs=inputs, steps=steps, output=UINT8_HWC)
         self._pipeline = build(traced, "train", "none", seed, threads=1)
-        self._stages: list[tuple[str, NDArray[Any], NDArray[Any]]] = []
-        route_steps(self._pipeline, self._call)
 
-    def draw(self, sample: Sample, epoch: int, **more: Any) -> tuple[dict[str, Any], list[tuple[str, SourceMap]]]:
-        """What comes out of a sample and `more` targets, and what it shows at first and behind each step that moves or
-        hides pixels.
-        """
+    def draw(self, sample: Sample, epoch: int, **more: Any) -> tuple[dict[str, Any], SourceMap]:
+        """What comes out of a sample and `more` targets, and what of the source that shows."""
         size = sample.images["image"].shape[:2]
         x, y = np.meshgrid(*(np.arange(side, dtype=np.float32) for side in size[::-1]))
-        self._stages = [("", x, y)]
         out = sample.run(self._pipeline, epoch, **{_X: x, _Y: y}, **more)
-        return out, [(label, source_map(x, y, size)) for label, x, y in self._stages]
-
-    def _call(self, label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        done = step(*args, **kwargs)
-        if label != SINK and not all(map(np.array_equal, self._stages[-1][1:], (done[_X], done[_Y]))):
-            self._stages.append((label, done[_X].copy(), done[_Y].copy()))
-        return done
-
-
-class Region(NamedTuple):
-    """Pixels of an image that are one object.
-
-    Attributes:
-        what: `image`, `mask`, `box` or `keypoint`.
-        of: its class; empty: it has none, or all classes of a mask.
-        where: an index of the image's rows and columns.
-    """
-
-    what: str
-    of: str
-    where: Any
-
-
-def regions_of(sample: Sample, inputs: Inputs, classes: dict[int, str]) -> Iterator[Region]:
-    """The whole image, and what lies on it: the mask and each of its labels, boxes, keypoints within the image.
-
-    Args:
-        sample: as it was read.
-        inputs: of the recipe.
-        classes: names of labels of boxes.
-    """
-    rest, (height, width) = sample.rest, sample.images["image"].shape[:2]
-    yield Region("image", "", np.s_[:, :])
-    if "mask" in rest:
-        mask = labels_of(rest["mask"], inputs.mask_labels).reshape(height, width)
-        labels = [label for label in np.unique(mask).tolist() if label not in _NO_OBJECT] or [255]
-        named = [(classes.get(label - 1, str(label)), [label]) for label in labels]
-        pixels = [Region("mask", of, np.isin(mask, some)) for of, some in [("", labels), *named]]
-        yield from (region for region in pixels if region.where.any())
-    if inputs.boxes and "boxes" in rest:
-        labels = rest.get(inputs.boxes.labels or "", [""] * len(rest["boxes"]))
-        corners = np.ceil(corners_px(rest["boxes"], inputs.boxes.format, height, width) - 0.5)
-        starts = corners[:, :2].clip(0, (width - 1, height - 1)).astype(int)
-        ends = np.maximum(corners[:, 2:].astype(int), starts + 1)  # a box has one pixel at least
-        for (x, y), (end_x, end_y), of in zip(starts.tolist(), ends.tolist(), labels, strict=True):
-            yield Region("box", str(classes.get(of, of)), np.s_[y:end_y, x:end_x])
-    if inputs.keypoints and "keypoints" in rest:
-        for point in (np.asarray(row[:2], float) + 0.5 for row in rest["keypoints"]):
-            x, y = point[::-1] if inputs.keypoints.format == "yx" else point
-            if 0 <= x < width and 0 <= y < height:  # NaN, too, is none
-                yield Region("keypoint", "", (int(y), int(x)))
+        return out, source_map(out[_X], out[_Y], size)

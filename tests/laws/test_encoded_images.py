@@ -10,7 +10,7 @@ from random_recipes import MOVES, Picture, Pool, assert_same, build, outcome, po
 from support.checks import DEAR, SEEDS, holds, planted_faults
 
 from augrecipes.compiler.executor import program
-from augrecipes.compiler.kernels.encoded_images import EncodedWindow, is_encoded
+from augrecipes.compiler.kernels.encoded_images import is_encoded
 from augrecipes.kinds.views import pipeline as of_views
 from augrecipes.kinds.views.pipeline import ReducedFile, scale_for
 from augrecipes.native.kernels import library
@@ -59,10 +59,15 @@ def test_the_bits_of_an_array(channels: int, level: str) -> None:
 def test_a_forgotten_shift_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = parsed("[HorizontalFlip, {RandomCrop: {height: 9, width: 11}}, Blur]")
     assert check(recipe, "exact", 3, 5) > 0
-    right = EncodedWindow.__getitem__
-    # Inside of the image, whose other bytes are nobody's to read.
-    wrong = lambda self, cut: right(self, (slice(cut[0].stop - cut[0].start), cut[1]))  # noqa: E731
-    monkeypatch.setattr(EncodedWindow, "__getitem__", wrong)
+    right = program.read_pixels
+
+    def wrong(image: Any, window: Any, reduce: int) -> Any:
+        """The rows at the top in the place of those that are asked for."""
+        top, *_ = window
+        read = right(image, (0, window[1], window[2] - top, window[3]), reduce)
+        return read if read is None or isinstance(image, np.ndarray) else (read[0], top, read[2])
+
+    monkeypatch.setattr(program, "read_pixels", wrong)
     with pytest.raises(AssertionError):
         check(recipe, "exact", 3, 5)
 

@@ -316,8 +316,8 @@ def first_key(self: Any, epoch: int, index: int, tile: int = 0) -> None:
     MOVED(self, epoch, index, 0)
 
 
-def each_for_itself(self: Any, site: str, *, shared: bool = False) -> Any:
-    return ADDED(self, site)
+def each_for_itself(self: Any, site: str, *, shared: bool = False, turn: int = 0) -> Any:
+    return ADDED(self, site, turn=turn)
 
 
 def backwards(self: Any, k: int, shape: Any, dtype: Any) -> Any:

@@ -14,9 +14,11 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops.dihedral import D4
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.sample import Sample
-from augrecipes.verify import label_safety, labels
-from augrecipes.verify.safety import LabelSafety, share
-from augrecipes.verify.source_map import Tracer
+from augrecipes.verify import classes, label_safety
+from augrecipes.verify import source_map as maps
+from augrecipes.verify.classes import MOVES
+from augrecipes.verify.safety import LabelSafety, ShareEstimate, share
+from augrecipes.verify.source_map import Tracer, source_map
 
 MIRRORED = {"b": "d", "d": "b", "p": "q", "q": "p"}
 TURNED = {"b": "q", "q": "b", "d": "p", "p": "d"}
@@ -64,8 +66,21 @@ def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def found(safety: LabelSafety, move: str) -> dict[str, str]:
-    return {pair.a: pair.b for pair in safety.mirrors if pair.move == move and pair.differs}
+def mirrored(safety: LabelSafety, move: str) -> dict[str, str]:
+    return {each.of: each.like for each in safety.findings if each.what == MOVES[move] and each.of}
+
+
+def drawn_moves(safety: LabelSafety) -> dict[str, ShareEstimate]:
+    draws = {each.what: each.figures["draws"] for each in safety.findings if each.topic == "mirrors" and not each.of}
+    return {move: draws[words] for move, words in MOVES.items() if words in draws}
+
+
+def colour_figures(safety: LabelSafety) -> Any:
+    return next(each.figures for each in safety.findings if each.topic == "colours")
+
+
+def losses(safety: LabelSafety) -> dict[str, Any]:
+    return {each.of: each.figures for each in safety.findings if each.topic == "objects"}
 
 
 @pytest.mark.parametrize(
@@ -81,68 +96,73 @@ def found(safety: LabelSafety, move: str) -> dict[str, str]:
 )
 def test_letters_that_a_move_exchanges(letters: Path, step: str, moves: dict[str, dict[str, str]]) -> None:
     safety = label_safety(recipe(step), letters)
-    assert safety.moves.keys() == moves.keys()
+    assert drawn_moves(safety).keys() == moves.keys()
     for move, pairs in moves.items():
-        assert found(safety, move) == pairs
-        assert all(pair.moved.value > 0.8 and pair.moved.n == 10 for pair in safety.mirrors if pair.differs)
+        assert mirrored(safety, move) == pairs
+        changed = [each.figures for each in safety.findings if each.like]
+        assert all(pair["moved"].value > 0.8 and pair["moved"].n == 10 for pair in changed)
+        of_all = next(each.figures for each in safety.findings if each.what == MOVES[move])
+        assert (of_all["as read"].value, of_all["moved"].value) == (1.0, 0.0)
+    assert ("no draw mirrors" in safety.report().text()) == (not moves)
 
 
 def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     safety = label_safety(recipe("D4: {p: 1.0}"), letters)
-    assert safety.moves.keys() == D4.keys() - {"e"}
-    assert all(drawn.low < 1 / 8 < drawn.high for drawn in safety.moves.values())
-    assert (found(safety, "h"), found(safety, "r180")) == (MIRRORED, TURNED)
+    assert drawn_moves(safety).keys() == D4.keys() - {"e"}
+    assert all(drawn.low < 1 / 8 < drawn.high for drawn in drawn_moves(safety).values())
+    assert (mirrored(safety, "h"), mirrored(safety, "r180")) == (MIRRORED, TURNED)
     both = label_safety(recipe("HorizontalFlip: {p: 1.0}", "VerticalFlip: {p: 1.0}"), letters)
-    assert both.moves.keys() == {"r180"}
-    assert label_safety(recipe("RandomRotate90: {p: 1.0}"), letters).moves.keys() == {"r90", "r180", "r270"}
+    assert drawn_moves(both).keys() == {"r180"}
+    quarters = label_safety(recipe("RandomRotate90: {p: 1.0}"), letters)
+    assert drawn_moves(quarters).keys() == {"r90", "r180", "r270"}
 
 
 def test_mirrors_that_are_not_measured_are_found_missing(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labels, "D4", {**D4, "h": D4["e"]})
-    assert found(label_safety(recipe("HorizontalFlip"), letters), "h") == {}
+    monkeypatch.setattr(classes, "D4", {**D4, "h": D4["e"]})
+    assert mirrored(label_safety(recipe("HorizontalFlip"), letters), "h") == {}
 
 
 def test_the_symmetry_of_a_draw_is_that_of_its_pixels() -> None:
     image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
     tracer, seen = Tracer(recipe("D4: {p: 1.0}"), 0), set()
     for epoch in range(40):
-        out, stages = tracer.draw(Sample(0, 0, "", {"image": image}), epoch)
-        symmetry = stages[-1][1].symmetry
-        assert symmetry is not None
-        assert np.array_equal(symmetry.view(image), out["image"])
-        seen.add(symmetry)
-    assert seen == {*D4.values()}
+        out, shown = tracer.draw(Sample(0, 0, "", {"image": image}), epoch)
+        assert shown.move is not None
+        assert np.array_equal(D4[shown.move].view(image), out["image"])
+        seen.add(shown.move)
+    assert seen == {*D4}
 
 
 @pytest.mark.parametrize("step", ["HueSaturationValue: {hue_shift_limit: 90, p: 1.0}", "ChannelShuffle: {p: 1.0}"])
 def test_colours_that_are_classes(colours: Path, step: str) -> None:
     safety = label_safety(recipe("HorizontalFlip", step, "RandomCrop: {height: 16, width: 16}"), colours)
-    use = safety.colours
-    assert use is not None
-    assert use.chance == pytest.approx(1 / 3)
-    assert (use.read.value, use.others.value) == (1.0, 1.0)
-    assert use.drawn.high < use.others.low
-    assert use.steps == (step.partition(":")[0],)
-    assert f"after {use.steps[0]}" in safety.report().text()
+    use = colour_figures(safety)
+    assert use["chance"].value == pytest.approx(1 / 3)
+    assert (use["as read"].value, use["shown"].value) == (1.0, 1.0)
+    assert use["drawn"].high < use["shown"].low
 
 
 def test_steps_that_leave_colours_alone(colours: Path, letters: Path) -> None:
-    use = label_safety(recipe("RandomResizedCrop: {size: [20, 20]}", "HorizontalFlip", "Rotate"), colours).colours
-    assert use is not None
-    assert (use.steps, use.drawn.value) == ((), 1.0)
+    moved = label_safety(recipe("RandomResizedCrop: {size: [20, 20]}", "HorizontalFlip", "Rotate"), colours)
+    assert (colour_figures(moved)["shown"].value, colour_figures(moved)["drawn"].value) == (1.0, 1.0)
     slight = label_safety(recipe("RandomBrightnessContrast: {brightness_limit: 0.05, contrast_limit: 0.05}"), colours)
-    assert slight.colours is not None
-    assert slight.colours.drawn.value > 0.95
-    of_letters = label_safety(recipe("ChannelShuffle: {p: 1.0}"), letters).colours
-    assert of_letters is not None
-    assert of_letters.read.low < 0.25  # colours tell nothing of letters
+    assert colour_figures(slight)["drawn"].value > 0.95
+    of_letters = label_safety(recipe("ChannelShuffle: {p: 1.0}"), letters)
+    assert colour_figures(of_letters)["as read"].low < 0.25  # colours tell nothing of letters
 
 
-def test_colour_steps_that_stay_would_be_found(colours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labels, "changed", lambda steps, change: [*map(change, steps)] and steps)
-    use = label_safety(recipe("HueSaturationValue: {hue_shift_limit: 90, p: 1.0}"), colours).colours
-    assert use is not None
-    assert use.others == use.drawn
+def test_a_crop_that_takes_the_coloured_part_away_is_no_colour_step(tmp_path: Path) -> None:
+    """Classes differ in a patch on the left: what a crop shows of the right tells nothing, whatever is drawn then."""
+    rng = np.random.default_rng(0)
+    for name in ("red", "blue"):
+        for k in range(10):
+            image = rng.integers(100, 120, (20, 40, 3), dtype=np.uint8)
+            image[:, :10, 0 if name == "red" else 2] = 250
+            save(tmp_path / name / f"{k}.png", image)
+    use = colour_figures(label_safety(recipe("Crop: {x_min: 20, y_min: 0, x_max: 40, y_max: 20, p: 1.0}"), tmp_path))
+    assert use["as read"].value == 1.0
+    assert use["shown"].low < 0.6
+    assert use["drawn"].value == pytest.approx(use["shown"].value)
 
 
 STEPS = {
@@ -163,13 +183,13 @@ def test_a_draw_shows_the_window_that_it_cuts(step: str) -> None:
     plain = judged.compile("train", "none", 0, save_applied_params=True)
     given = {"boxes": boxes, "kinds": np.zeros(1, int)}
     for epoch in range(20):
-        _, stages = tracer.draw(Sample(0, 0, "", {"image": image}, given), epoch)
+        _, shown = tracer.draw(Sample(0, 0, "", {"image": image}, given), epoch)
         applied = plain.at(0, epoch)(image=image, **given)["applied"]
         x, y, end_x, end_y = applied[0][2]["crop_coords"]
         window = np.zeros((80, 100), bool)
         window[y:end_y, x:end_x] = True
-        assert (stages[-1][1].seen != window).sum() <= 0.04 * window.sum()
-        assert abs(int(stages[-1][1].seen.sum()) - int(window.sum())) <= 0.04 * window.sum()
+        assert (shown.seen != window).sum() <= 0.04 * window.sum()
+        assert abs(int(shown.seen.sum()) - int(window.sum())) <= 0.04 * window.sum()
 
 
 def test_a_draw_shows_what_a_ramp_shows() -> None:
@@ -179,13 +199,11 @@ def test_a_draw_shows_what_a_ramp_shows() -> None:
     steps = ("RandomCrop: {height: 30, width: 40}", "D4: {p: 1.0}", "CoarseDropout: {p: 1.0}", "RandomRotate90")
     tracer = Tracer(recipe(*steps), 0)
     for epoch in range(10):
-        out, stages = tracer.draw(Sample(0, 0, "", {"image": image}), epoch)
-        seen, shown, places, _ = stages[-1][1]
+        out, (seen, shown, places, _) = tracer.draw(Sample(0, 0, "", {"image": image}), epoch)
         assert np.array_equal(out["image"][shown][:, :2], np.stack(places, axis=1))
         expected = np.zeros((50, 70), bool)
         expected[places] = True
         assert np.array_equal(seen, expected)
-        assert [label for label, _ in stages][:2] == ["", "RandomCrop#1"]
 
 
 @pytest.fixture(scope="module")
@@ -227,20 +245,21 @@ def test_small_objects_at_corners_are_cut(corners: Path) -> None:
     safety = label_safety(
         recipe(step, "HorizontalFlip", inputs="{mask: required}"), corners / "images", masks=corners / "masks"
     )
-    corner, middle = ({loss.of: loss for loss in safety.losses}[of] for of in "12")
-    assert (safety.draws, corner.objects, corner.half.n) == (128, 128, 128)
-    assert corner.half.value == pytest.approx((left < 0.5).mean())
-    assert corner.all.value == pytest.approx((left == 0).mean())
-    assert (corner.median, corner.low) == pytest.approx(tuple(np.quantile(left, (0.5, 0.05))))
-    assert (middle.low, middle.all.value) == (1.0, 0.0)
-    assert [*corner.steps] == ["RandomCrop"]
-    assert "RandomCrop leaves" in safety.report().text(200)
-    whole = {loss.of: loss for loss in safety.losses}[""]
-    assert whole.half.value == pytest.approx(((left + 1) / 2 < 0.5).mean())
+    whole, corner, middle = (losses(safety)[of] for of in ("", "1", "2"))
+    assert (safety.draws, corner["half lost"].n) == (128, 128)
+    assert corner["half lost"].value == pytest.approx((left < 0.5).mean())
+    assert corner["all lost"].value == pytest.approx((left == 0).mean())
+    quantiles = [corner[name].value for name in ("median", "5th percentile")]
+    assert quantiles == pytest.approx(np.quantile(left, (0.5, 0.05)).tolist())
+    assert corner["median"].low <= corner["median"].value <= corner["median"].high
+    assert (middle["5th percentile"].value, middle["all lost"].value) == (1.0, 0.0)
+    assert [*losses(safety)] == ["", "1", "2"]  # the class that loses most comes first
+    assert whole["half lost"].value == pytest.approx(((left + 1) / 2 < 0.5).mean())
     with pytest.MonkeyPatch.context() as patch:  # a map that shows all: the figures would tell
-        patch.setattr(labels.np, "mean", lambda values: 1.0)
+        show_all = lambda x, y, size: source_map(x, y, size)._replace(seen=np.ones(size, bool))  # noqa: E731
+        patch.setattr(maps, "source_map", show_all)
         blind = label_safety(recipe(step, inputs="{mask: required}"), corners / "images", masks=corners / "masks")
-    assert {loss.of: loss for loss in blind.losses}["1"].half.value != corner.half.value
+    assert losses(blind)["1"]["half lost"].value != corner["half lost"].value
 
 
 def test_boxes_that_the_recipe_drops_are_lost(corners: Path) -> None:
@@ -248,11 +267,11 @@ def test_boxes_that_the_recipe_drops_are_lost(corners: Path) -> None:
     left = lost_at_corners(step, corners)
     inputs = "{boxes: {format: pascal_voc, labels: box_labels, min_visibility: 0.8}}"
     safety = label_safety(recipe(step, inputs=inputs), {"files": str(corners / "boxes.csv")})
-    corner, middle = ({loss.of: loss for loss in safety.losses}[of] for of in ("corner", "middle"))
-    assert corner.all.value == pytest.approx((left < 0.8).mean(), abs=0.02)
-    assert corner.all.value > (left == 0).mean()
-    assert middle.all.value == 0
-    assert {*corner.steps} == {"RandomCrop", "min_visibility or min_area"}
+    corner, middle = (losses(safety)[of] for of in ("corner", "middle"))
+    assert corner["all lost"].value == pytest.approx((left < 0.8).mean(), abs=0.02)
+    assert corner["all lost"].value > (left == 0).mean()
+    assert middle["all lost"].value == 0
+    assert losses(safety)[""]["all lost"].value == pytest.approx((left < 0.8).mean() / 2, abs=0.01)
 
 
 def test_steps_that_hide_and_turn_lose_too(corners: Path) -> None:
@@ -260,17 +279,15 @@ def test_steps_that_hide_and_turn_lose_too(corners: Path) -> None:
     hole = (
         "CoarseDropout: {num_holes_range: [1, 1], hole_height_range: [0.9, 0.9], hole_width_range: [0.9, 0.9], p: 1.0}"
     )
-    losses = label_safety(
-        recipe(hole, "Rotate: {limit: 45, border_mode: reflect_101, p: 1.0}"), corners / "images", **how
-    ).losses
-    by_class = {loss.of: loss for loss in losses}
-    assert {*by_class["1"].steps} == {"CoarseDropout", "Rotate"}
-    assert by_class["2"].all.value > 0.5
-    kept = label_safety(
-        recipe("Resize: {height: 37, width: 211}", "HorizontalFlip", "Transpose"), corners / "images", **how
-    )
-    assert [loss.low for loss in kept.losses] == [1.0, 1.0, 1.0]
-    assert "loses" not in kept.report().text()
+    turned = recipe(hole, "Rotate: {limit: 45, border_mode: reflect_101, p: 1.0}")
+    by_class = losses(label_safety(turned, corners / "images", **how))
+    assert by_class["2"]["all lost"].value > 0.5  # the hole
+    assert by_class["1"]["half lost"].value > 0.5
+    alone = losses(label_safety(recipe("Rotate: {limit: [44, 45], p: 1.0}"), corners / "images", **how))
+    assert (alone["1"]["all lost"].value, alone["2"]["half lost"].value) == (1.0, 0.0)
+    stays = recipe("Resize: {height: 37, width: 211}", "HorizontalFlip", "Transpose")
+    kept = losses(label_safety(stays, corners / "images", **how))
+    assert [loss["5th percentile"].value for loss in kept.values()] == [1.0, 1.0, 1.0]
 
 
 def test_keypoints_that_are_left(tmp_path: Path) -> None:
@@ -279,24 +296,24 @@ def test_keypoints_that_are_left(tmp_path: Path) -> None:
     (tmp_path / "boxes.csv").write_text('image;boxes\n0.png;"[[0, 0, 30, 40, ""a""], [40, 0, 70, 40, ""b""]]"\n')
     judged = recipe("HorizontalFlip", inputs="{boxes: {format: pascal_voc, labels: kinds}}")
     alone = label_safety(judged, {"files": str(tmp_path / "boxes.csv")})  # two classes, and no second image
-    assert (alone.mirrors, alone.colours, len(alone.notes)) == ((), None, 1)
+    assert ({each.topic for each in alone.findings}, len(alone.notes)) == ({"objects"}, 1)
     for last in ("NoOp", "Resize: {height: 7, width: 9}", "Resize: {height: 333, width: 444}"):
         judged = recipe("CenterCrop: {height: 30, width: 40}", last, inputs="{keypoints: {format: xy}}")
-        (loss,) = label_safety(judged, {"files": str(tmp_path / "points.csv")}).losses
-        assert (loss.what, loss.objects, loss.all.value) == ("keypoint", 64, 0.5)
+        (loss,) = label_safety(judged, {"files": str(tmp_path / "points.csv")}).findings
+        assert (loss.what, loss.figures["all lost"]) == ("keypoint", share(0.5, 32))
 
 
 def test_what_cannot_be_measured_is_said(letters: Path, tmp_path: Path) -> None:
     save(tmp_path / "one" / "0.png", np.zeros((30, 30, 3), np.uint8))
     safety = label_safety(recipe("RandomCrop: {height: 15, width: 30}", "HorizontalFlip"), tmp_path)
-    assert (safety.samples, safety.draws, safety.colours, safety.mirrors) == (1, 32, None, ())
-    assert [(loss.what, loss.median) for loss in safety.losses] == [("image", 0.5)]
+    assert (safety.samples, safety.draws) == (1, 32)
+    assert [(loss.what, loss.figures["median"].value) for loss in safety.findings] == [("image", 0.5)]
     assert len(safety.notes) == 2
     assert safety.report().text(200).count("cannot be measured") == 1
     pair = {"hr": str(letters / "b"), "lr": str(letters / "d")}
     scales = "version: 1\nrecipe: pair\nkind: pair\nscales: {lr: 1, hr: 1}\nsteps: [HorizontalFlip]\neval: []\n"
     nothing = label_safety(parse_text(scales), pair)
-    assert (nothing.losses, nothing.samples, len(nothing.notes)) == ((), 0, 1)
+    assert (nothing.findings, nothing.samples, len(nothing.notes)) == ((), 0, 1)
     with pytest.raises(RecipeError, match="kind views"):
         label_safety(
             parse_text("version: 1\nrecipe: views\nkind: views\nviews: {a: {steps: [HorizontalFlip]}}\n"), letters
@@ -310,8 +327,8 @@ def test_few_samples_of_many_are_chosen_by_the_seed(letters: Path) -> None:
     some = label_safety(judged, letters, samples=8)
     assert (some.samples, some.total, some.draws) == (8, 40, 256)
     assert some == label_safety(judged, letters, samples=8)
-    assert some.losses != label_safety(judged, letters, samples=8, seed=1).losses
-    assert json.loads(json.dumps(some.to_json()))["losses"][0]["half"]["n"] == 256
+    assert some.findings != label_safety(judged, letters, samples=8, seed=1).findings
+    assert json.loads(json.dumps(some.to_json()))["findings"][0]["figures"]["half lost"]["n"] == 256
     assert some.sheet().pixels.ndim == 3
 
 
@@ -324,8 +341,8 @@ def test_bags_grey_images_and_sources(letters: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("bag,label\nbag0,b\nbag1,b\nbag2,d\nbag3,d\n")
     judged = "version: 1\nrecipe: bag\nkind: bag\nsteps: [HorizontalFlip: {share: bag}, RandomGamma]\n"
     safety = label_safety(parse_text(judged), tmp_path)
-    assert (safety.samples, found(safety, "h")) == (16, {"b": "d", "d": "b"})
-    assert safety.colours is not None
+    assert (safety.samples, mirrored(safety, "h")) == (16, {"b": "d", "d": "b"})
+    assert colour_figures(safety)
     images = [letter(name, np.random.default_rng(k)) for k, name in enumerate("bd" * 8)]
 
     class Letters(ar.Source):
@@ -338,30 +355,57 @@ def test_bags_grey_images_and_sources(letters: Path, tmp_path: Path) -> None:
         def read(self, index: int) -> dict[str, Any]:
             return {"image": images[index]}
 
-    assert found(label_safety(recipe("HorizontalFlip"), Letters()), "h") == {"b": "d", "d": "b"}
-
-
-def test_schedules_and_groups_keep_their_draws(colours: Path) -> None:
-    """Without colour steps the others draw what they drew: the same pixels are shown, in groups too."""
-    steps = (
-        "OneOf: {steps: [{HueSaturationValue: {p: 0.7}}, {RandomCrop: {height: 12, width: 12, p: 0.3}}]}",
-        "ColorJitter: {p: {from: 0.0, to: 1.0, epochs: 10}}",
-        "HorizontalFlip: {p: {from: 0.0, to: 1.0, epochs: 10}}",
-    )
-    judged, tracers = recipe(*steps), list[Tracer]()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labels, "Tracer", lambda *args: tracers.append(Tracer(*args)) or tracers[-1])
-        safety = label_safety(judged, colours, samples=3)
-    assert safety.colours is not None
-    assert safety.colours.steps == ("HueSaturationValue", "ColorJitter")
-    whole, bare = tracers
-    image = np.random.default_rng(0).integers(0, 256, (24, 32, 3), dtype=np.uint8)
-    for epoch in range(12):
-        sample = Sample(0, 0, "", {"image": image})
-        maps = [tracer.draw(sample, epoch)[1][-1][1] for tracer in (whole, bare)]
-        assert all(map(np.array_equal, maps[0].places, maps[1].places))
+    assert mirrored(label_safety(recipe("HorizontalFlip"), Letters()), "h") == {"b": "d", "d": "b"}
 
 
 def test_the_interval_is_wilsons() -> None:
     # Agresti and Coull, 1998: 10 of 10 at 95 % begins at 0.722.
     assert (share(1.0, 10).low, share(0.5, 4).low) == pytest.approx((0.7225, 0.1500), abs=1e-4)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_slivers_of_an_image_are_measured(width: int) -> None:
+    """Far away lies what is hidden: its ramp says nothing of how steep the image's is."""
+    y, x = np.indices((40, 60), np.float32)
+    for ramp in (x, y):
+        ramp[:, width:] = -1e6
+    seen, shown, _, move = source_map(x, y, (40, 60))
+    assert (seen[:, width + 1 :].any(), seen[:, :width].all(), shown.sum()) == (False, True, 40 * width)
+    assert move in ("e", None)
+
+
+def test_large_images_are_drawn_less_often(tmp_path: Path) -> None:
+    for k in range(2):
+        save(tmp_path / f"{k}.png", np.full((3000, 4000, 3), 99, np.uint8))
+    safety = label_safety(recipe("CenterCrop: {height: 1500, width: 4000}"), tmp_path)
+    assert safety.draws == 2 * (2**28 // (2 * 3000 * 4000))
+    assert safety.findings[0].figures["median"].value == 0.5
+
+
+def test_classes_of_one_image_are_left_out(colours: Path, tmp_path: Path) -> None:
+    names = [f"{name}/{k}" for name in ("red", "green") for k in range(4)] + ["blue/0"]
+    (tmp_path / "list.csv").write_text("image,label\n" + "".join(f"{colours / n}.png,{n[:-2]}\n" for n in names))
+    safety = label_safety(recipe("HorizontalFlip"), {"files": str(tmp_path / "list.csv"), "outside": True})
+    assert colour_figures(safety)["as read"].n == 8
+    assert any("classes of one image" in note for note in safety.notes)
+
+
+def test_boxes_with_labels_are_classes(tmp_path: Path) -> None:
+    """Letters as boxes, several in an image: those of one image are no neighbours, and a crop may show few of them."""
+    rng, rows = np.random.default_rng(0), ["image;boxes"]
+    for k in range(10):
+        image, boxes = np.full((90, 180, 3), 235, np.uint8), list[str]()
+        for place, name in enumerate("bdbd"):
+            x = 45 * place
+            image[20:60, x : x + 40] = letter(name, rng)
+            boxes.append(f'[{x}, 20, {x + 40}, 60, ""{name}""]')
+        save(tmp_path / f"{k}.png", image)
+        rows.append(f'{k}.png;"[{", ".join(boxes)}]"')
+    (tmp_path / "boxes.csv").write_text("\n".join(rows) + "\n")
+    inputs = "{boxes: {format: pascal_voc, labels: kinds}}"
+    judged = recipe("RandomCrop: {height: 90, width: 60}", "HorizontalFlip", inputs=inputs)
+    safety = label_safety(judged, {"files": str(tmp_path / "boxes.csv")})
+    assert mirrored(safety, "h") == {"b": "d", "d": "b"}
+    assert {each.of for each in safety.findings if each.what == "box"} == {"", "b", "d"}
+    assert losses(safety)["b"]["all lost"].value > 0.3
+    assert safety.sheet().pixels.ndim == 3
