@@ -163,16 +163,16 @@ class TrialRun:
         """Trainings by digest of their recipe, one a seed, until the seeds or the minutes are spent."""
         plan, trainees = self._plan, self._trainees
         runs: dict[str, list[TrainingResult]] = {key: [] for key in trainees.by_digest}
-        names, longest, looks = [*trainees.recipes], plan.seconds, self._rungs(plan.seeds)
+        names, expected, looks = [*trainees.recipes], plan.seconds, self._rungs(plan.seeds)
         for seed in range(plan.seeds):
-            if seed and self._seconds(runs) + longest > 60 * plan.minutes:
+            if seed and self._seconds(runs) + expected > 60 * plan.minutes:
                 break
             keys = dict.fromkeys(key for name in names for key in (trainees.recipes[name].digest, trainees.clean[name]))
             for number, key in enumerate(keys):
                 self._advance("training", seed * len(keys) + number, plan.seeds * len(keys))
                 runs[key].append(self._training(key, seed))
-            seconds = sum(runs[key][-1].seconds for key in keys)
-            longest = max(longest, seconds) if seed else seconds
+            mean = (self._seconds(runs) - plan.rehearsal) / (seed + 1)
+            expected = min(mean, sum(runs[key][-1].seconds for key in keys))
             if seed + 1 in looks:
                 names[1:] = survivors(self._scores(runs), names[0], looks.index(seed + 1), looks)
                 if len(names) == 1:

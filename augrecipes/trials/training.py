@@ -144,18 +144,18 @@ class Trainer:
 
     def network(self, channels: int) -> nn.Module:
         """A network with fresh weights, for images of so many channels."""
-        make, lesson = self.module.found(), self.lesson
+        make, lesson, module = self.module.found(), self.lesson, self.module
         facts = {"channels": channels, "classes": len(lesson.classes), "factor": lesson.factor}
-        takes = inspect.signature(make).parameters if callable(make) else {}
-        try:
-            network = make(**{name: value for name, value in facts.items() if name in takes})
-        except Exception as error:
-            raise self.module.failed(f"{self.module.name}() fails", error) from error
-        if isinstance(make, nn.Module) or not isinstance(network, nn.Module):
-            what = f"is a {type(make).__name__}" if isinstance(make, nn.Module) else f"gives a {type(network).__name__}"
-            raise BenchError(
-                f"{self.module.place}: {self.module.name} {what}; it must be a function that makes an nn.Module"
-            )
+        network = None
+        if callable(make) and not isinstance(make, nn.Module):
+            takes = inspect.signature(make).parameters
+            try:
+                network = make(**{name: value for name, value in facts.items() if name in takes})
+            except Exception as error:
+                raise module.failed(f"{module.name}(), which may take {', '.join(facts)}, fails", error) from error
+        if not isinstance(network, nn.Module):
+            what = f"is a {type(make).__name__}" if network is None else f"gives a {type(network).__name__}"
+            raise BenchError(f"{module.place}: {module.name} {what}; it must be a function that makes an nn.Module")
         return network
 
     def _optimizer(self, network: nn.Module) -> tuple[Any, float]:

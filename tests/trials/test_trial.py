@@ -267,8 +267,8 @@ def test_what_is_planned_fits_into_the_minutes(trained, minutes, seeds, step, sa
     assert plan.seeds <= seeds
     assert planned <= 60 * minutes or plan.seeds == 1
     assert plan.epochs <= 100
-    if plan.seeds < seeds:  # fewer seeds only where trainings are as short as may be
-        assert plan.steps < 2 * 8
+    if plan.seeds < seeds:  # fewer seeds only where one more does not fit with trainings as short as may be
+        assert (plan.seeds + 1) * (plan.seconds - (plan.steps - 8) * 2 * step) > 0.69 * (60 * minutes - 1)
     elif plan.epochs < 100 and plan.steps >= 20:  # and otherwise the time is used
         assert planned > 0.4 * 60 * minutes
 
@@ -385,6 +385,9 @@ def broken(classes):
     return nn.Linear(3, classes)
 def text():
     return "network"
+def other(width):
+    return nn.Linear(3, width)
+network = nn.Linear(3, 2)
 """
 
 
@@ -393,7 +396,11 @@ def test_a_network_of_ones_own(sides, tmp_path):
     recipes = [recipe("plain"), recipe("noise", NOISE)]
     table = ar.trial(recipes, sides, model=str(tmp_path / "own.py"), epochs=2, seeds=2, minutes=60)
     assert "own.py" in table.network
-    for name, message in (("broken", r"own.py.*it fails on a batch of plain"), ("text", "gives a str; it must be")):
+    messages = {
+        "broken": r"own.py.*it fails on a batch of plain", "text": "gives a str; it must be",
+        "other": "which may take channels, classes, factor, fails", "network": "is a Linear; it must be a function",
+    }  # fmt: skip
+    for name, message in messages.items():
         with pytest.raises(BenchError, match=message):
             ar.trial(recipes, sides, model=f"{tmp_path}/own.py:{name}", epochs=1, seeds=1)
     with pytest.raises(BenchError, match="no such file"):
