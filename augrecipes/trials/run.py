@@ -241,7 +241,7 @@ class TrialRun:
         plan, recipes = self._plan, self._trainees.recipes
         done = max(map(len, runs.values()))
         if plan.seeds < plan.asked:
-            yield f"{counted(plan.asked, 'seed')} asked for, and {plan.seeds} fit into {plan.minutes:g} minutes"
+            yield f"{plan.seeds} of {counted(plan.asked, 'seed')} fit into {plan.minutes:g} minutes"
         if self._more_seeds:
             yield f"{plan.asked} seeds instead of {_SEEDS}: fewer cannot decide {counted(self._pairs, 'comparison')}"
         if done < plan.seeds:

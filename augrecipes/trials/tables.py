@@ -48,7 +48,7 @@ def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
         f"into {plan.minutes:g} min fit {_volume(plan, plan.seeds)}, on {plan.train:,} training and {plan.valid:,} "
         f"validation samples: {plan.seconds:,.3g} s for a seed of all recipes",
         detectable if plan.detectable < (1e3 if unit else 1) else "so few seeds and samples tell nothing apart",
-        f"{plan.asked} seeds were asked for: {_more_seeds(plan, plan.asked, plan.seeds)} fits them",
+        f"{plan.asked} seeds do not fit: {_more_seeds(plan, plan.asked, plan.seeds)} fits them",
     ]
     return lines[: 2 + (plan.seeds < plan.asked)]
 

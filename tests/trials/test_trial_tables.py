@@ -160,7 +160,7 @@ def test_a_plan_says_what_fits_and_what_could_be_told_apart() -> None:
     few = plan_lines(replace(PLAN, seeds=5, detectable=0.21), "dB")
     assert few[1:] == [
         "a difference of about 0.21 dB could be told apart",
-        "8 seeds were asked for: --minutes 16 fits them",
+        "8 seeds do not fit: --minutes 16 fits them",
     ]
     for nothing in (math.inf, math.nan, 1.275):
         assert plan_lines(replace(PLAN, detectable=nothing))[1] == "so few seeds and samples tell nothing apart"
