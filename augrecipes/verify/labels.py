@@ -153,7 +153,7 @@ class _Study:
                 thing.draws.append((colours_of(image[rows[inside], columns[inside]]), colours_of(after[inside])))
             if left.min() < worst[0]:
                 text = f"{100 * left.min():.0f} % of the {' '.join(regions[left.argmin()][:2]).strip()} is left"
-                pair = ("as read", image, sample.rest), (text, drawn, out)
+                pair: Any = ("as read", image, sample.rest), (text, drawn, out)
                 groups = [CellGroup([annotated(*on, self.recipe, self.classes)], words) for words, *on in pair]
                 worst = float(left.min()), SheetRow(groups[1:], groups[0], short_path(sample.path))
         self.samples, self.area = self.samples + 1, self.area + self.draws * height * width
