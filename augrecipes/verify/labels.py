@@ -154,7 +154,10 @@ class _Study:
             if left.min() < worst[0]:
                 text = f"{100 * left.min():.0f} % of the {' '.join(regions[left.argmin()][:2]).strip()} is left"
                 pair = ("as read", image, sample.rest), (text, drawn, out)
-                groups = [CellGroup([annotated(*on, self.recipe, self.classes)], words) for words, *on in pair]
+                groups = [
+                    CellGroup([annotated(rgb, targets, self.recipe, self.classes)], words)
+                    for words, rgb, targets in pair
+                ]
                 worst = float(left.min()), SheetRow(groups[1:], groups[0], short_path(sample.path))
         self.samples, self.area = self.samples + 1, self.area + self.draws * height * width
         self.worst, self.things = sorted([*self.worst, worst], key=lambda row: row[0])[:_WORST], self.things + things
