@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def _draw(root: Path, compared: TrialRun) -> None:
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is not None:
         html, shot = root / "page.html", root / "page.png"
-        html.write_text(page(compared.trial, {}), encoding="utf-8")
+        named = replace(compared.trial, data="glyphs/train", valid="glyphs/valid")
+        html.write_text(page(named, {}), encoding="utf-8")
         command = [browser, "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=980,815"]
         subprocess.run([*command, f"--screenshot={shot}", html.as_uri()], check=True, capture_output=True)
         _write("trial.jpg", cv2.imread(str(shot)))
