@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import numpy as np
 from harness import Row, run
 from images import DOCS, write_cells
 
 import augrecipes as ar
 from augrecipes.demo.glyphs import GLYPHS, RECIPES
+from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.sources.files import read_image
 from augrecipes.trials.page import page
+from augrecipes.trials.record import Trial
 from augrecipes.trials.run import TrialRun
 from augrecipes.trials.sheets import worst_sheet
 from augrecipes.trials.tables import estimate_text, figures, plan_lines, verdict_lines
@@ -28,26 +31,47 @@ from augrecipes.trials.tables import estimate_text, figures, plan_lines, verdict
 _MINUTES, _SEEDS = 2, 8
 _METHOD = f"""\
 `ar.draw_glyphs` draws 240 images to learn from and 240 to score; `augrecipes trial` compares the four recipes that come
-with them in {_MINUTES} minutes and {_SEEDS} seeds, on as many threads as it takes by itself. Scores are accuracy in per
-cent, with 95 % intervals over the seeds."""
+with them in {_MINUTES} minutes and {_SEEDS} seeds, and then flips that are drawn and flips that alternate, on tiles of
+drawn tissue, on as many threads as it takes by itself. Scores are accuracy in per cent, with 95 % intervals over the
+seeds."""
 
 
 def main() -> None:
-    run(__file__, __doc__ or "", "A trial of recipes", _METHOD, {"glyphs": _glyphs})
+    run(__file__, __doc__ or "", "A trial of recipes", _METHOD, {"glyphs": _glyphs, "alternate": _alternate})
 
 
 def _glyphs(options: Any) -> Iterator[Row | str]:
     root = ar.draw_glyphs(options.folder)
     how = {"minutes": 0.3, "seeds": 2} if options.quick else {"minutes": _MINUTES, "seeds": _SEEDS}
     compared = TrialRun([root / path.name for path in RECIPES], root / "train", root / "valid", **how, fresh=True)
-    trial = compared.trial
+    yield from _rows(compared.trial)
+    if options.write and not options.quick:
+        _draw(root, compared)
+
+
+def _alternate(options: Any) -> Iterator[Row | str]:
+    """Flips that are drawn, and flips that alternate over epochs, on drawn tissue that has no left or right."""
+    train, valid = (
+        [(_tile(label, k, seed), label) for label in range(3) for k in range(n)] for seed, n in ((0, 60), (1, 150))
+    )
+    flips = {"drawn flips": "HorizontalFlip", "alternating flips": {"HorizontalFlip": {"draws": "alternate"}}}
+    recipes = {name: {"version": 1, "recipe": "flips", "steps": [step], "eval": []} for name, step in flips.items()}
+    how = {"minutes": 0.3, "seeds": 2} if options.quick else {"minutes": _MINUTES, "seeds": _SEEDS}
+    yield from _rows(ar.trial(recipes, train, valid, **how, fresh=True))
+
+
+def _tile(label: int, number: int, seed: int) -> np.ndarray:
+    return render_tile(
+        CLASSES[label], (48, 48), LABORATORIES[number % 4], np.random.default_rng((label, number, seed))
+    ).image
+
+
+def _rows(trial: Trial) -> Iterator[Row | str]:
     for one in trial.recipes:
         ratios = (figures("ratio", ratio.mean)[0] if ratio else "–" for ratio in (one.affinity, one.diversity))
         yield Row(one.name, estimate_text(one.score, ""), "affinity {}, diversity {}".format(*ratios), "")
     lines = [*plan_lines(trial.plan), *verdict_lines(trial), *trial.notes, f"{trial.seconds:.0f} s in all"]
     yield "\n".join(f"- {line}" for line in lines)
-    if options.write and not options.quick:
-        _draw(root, compared)
 
 
 def _draw(root: Path, compared: TrialRun) -> None:
