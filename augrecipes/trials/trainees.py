@@ -113,7 +113,10 @@ def open_trainees(
         augmented = {**by_digest[key].augmented, recipe.digest: scored(replace(recipe, batch=()), "train")}
         by_digest[key] = replace(by_digest[key], augmented=augmented)
     one = by_digest[next(iter(named.values())).digest]
-    files = [{os.path.realpath(ds.path(k)) for k in range(len(ds)) if ds.path(k)} for ds in (one.train, one.valid)]
+    files = [
+        {os.path.realpath(ds.path(k)) for k in range(len(ds)) if not isinstance(ds.table, GivenTable)}
+        for ds in (one.train, one.valid)
+    ]
     return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest, len(files[0] & files[1]))
 
 

@@ -420,6 +420,8 @@ def test_validation_files_that_are_learned_from_are_told(sides):
     two = [recipe("plain"), recipe("noise", NOISE)]
     notes = ar.trial(two, sides, sides, epochs=1, seeds=1).notes
     assert any("64 validation files are learned from, too" in note for note in notes)
+    arrays = [(np.full((16, 16, 3), 99 * (k % 2), np.uint8), k % 2) for k in range(20)]
+    assert not any("learned from, too" in note for note in ar.trial(two, arrays, arrays[::-1], epochs=1, seeds=1).notes)
     assert not any("learned from" in note for note in ar.trial(two, sides, epochs=1, seeds=1).notes)
 
 
