@@ -54,7 +54,7 @@ def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> Sourc
 
     >>> y, x = np.indices((6, 8), np.float32)
     >>> half = source_map(x[:, :3:-1], y[:, :3:-1], (6, 8))
-    >>> half.seen.mean(), half.move
+    >>> float(half.seen.mean()), half.move
     (0.5, 'h')
     """
     shown, move, covers = (x > -1) & (y > -1), None, [1, 1]
