@@ -129,8 +129,12 @@ class TrialRun:
         trainees.score(spread_out(len(one.valid), plan.valid))
         runs = self._run()
         self.valid = {name: trainees.by_digest[recipe.digest].valid for name, recipe in trainees.recipes.items()}
-        results = tuple(self._result(name, runs) for name in trainees.recipes)
-        verdicts = compare(self._scores(runs), results[0].name if ablate else None, self._rungs(plan.seeds))
+        names = [*trainees.recipes]
+        verdicts = compare(self._scores(runs), names[0] if ablate else None, self._rungs(plan.seeds))
+        if ablate:  # the step that brings most comes first
+            verdicts = tuple(sorted(verdicts, key=lambda verdict: -verdict.difference))
+            names[1:] = [verdict.b for verdict in verdicts]
+        results = tuple(self._result(name, runs) for name in names)
         self.trial = Trial(
             task=lesson.task, metric=lesson.metric, unit=lesson.unit, data=words_of(data),
             valid="a fifth of the data" if valid is None else words_of(valid), network=self._network(),

@@ -511,3 +511,19 @@ def test_recipes_without_an_eval_section_are_scored_as_if_it_were_derived(sides)
     assert [run.valid[name].recipe.eval[0].name for name in ("bare", "flips")] == ["CenterCrop", "CenterCrop"]
     assert any("bare has no eval section" in note for note in run.trial.notes)
     assert not any("flips has" in note for note in run.trial.notes)
+
+
+def test_an_ablation_ranks_the_steps_by_what_they_bring(sides):
+    """The flip destroys labels, so that it hurts and comes last; each arm is compared with the whole."""
+    whole = recipe("whole", {"HorizontalFlip": {"p": 1.0}}, NOISE, "VerticalFlip")
+    table = ar.trial(whole, sides, ablate=True, epochs=3, seeds=8, minutes=60)
+    names = [one.name for one in table.recipes]
+    assert names[0] == "whole"
+    assert set(names[1:]) == {f"without {name}#1" for name in ("HorizontalFlip", "GaussNoise", "VerticalFlip")}
+    assert names[-1] == "without HorizontalFlip#1"
+    assert [(one.a, one.b) for one in table.verdicts] == [("whole", name) for name in names[1:]]
+    differences = [one.difference for one in table.verdicts]
+    assert differences == sorted(differences, reverse=True)
+    assert table.verdicts[-1].verdict == "b"
+    with pytest.raises(BenchError, match="steps of one recipe out, and these are 2"):
+        ar.trial([whole, recipe("plain")], sides, ablate=True)
