@@ -216,13 +216,13 @@ class Bench(Displayed):
         return next((side for side in self.sides if (side.recipe, side.level) == (recipe, level)), None)
 
 
-def write(bench: Bench, path: Path) -> None:
-    """Write `bench.json`: whole, or not at all.
+def write(record: Any, path: Path) -> None:
+    """Write the JSON of a record, such as `bench.json`: whole, or not at all.
 
     Raises:
         OSError: it cannot be written.
     """
-    text = json.dumps(bench.to_json(), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
     # Names of files may hold bytes that are no text; JSON has an escape for them.
     write_file(path, text.encode("utf-8", "backslashreplace"))
 

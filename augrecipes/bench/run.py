@@ -134,6 +134,18 @@ def bench(
     )
 
 
+def by_name(recipes: Any) -> dict[str, Recipe]:
+    """Recipes by their names, told apart where several have the same."""
+    if isinstance(recipes, Mapping) and "version" not in recipes and "steps" not in recipes:
+        return {str(name): as_recipe(recipe) for name, recipe in recipes.items()}
+    several = recipes if isinstance(recipes, Sequence) and not isinstance(recipes, str) else [recipes]
+    named: dict[str, Recipe] = {}
+    for recipe in map(as_recipe, several):
+        same = sum(recipe.name == other.name for other in named.values())
+        named[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
+    return named
+
+
 class _Run:
     """A comparison in progress.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from functools import partial
-from typing import Any
 
 from augrecipes.cli.arguments import data_of, loaded, numbers, selected, split_words
 from augrecipes.cli.parsing import refusal
@@ -61,7 +60,7 @@ def bench(args: Namespace) -> None:
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
     from augrecipes.bench.report import usable_folder, write_report
-    from augrecipes.bench.run import Options
+    from augrecipes.bench.run import Options, by_name
     from augrecipes.bench.run import bench as compare
     from augrecipes.bench.sides import Setting
     from augrecipes.bench.tables import report_of, report_of_gate
@@ -71,10 +70,7 @@ def bench(args: Namespace) -> None:
     if args.out is not None:
         usable_folder(args.out)
     baseline = None if args.baseline is None else open_baseline(args.baseline)
-    recipes: dict[str, Any] = {}
-    for recipe in (loaded(args, name) for name in names):
-        same = sum(recipe.name == other.name for other in recipes.values())
-        recipes[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
+    recipes = by_name([loaded(args, name) for name in names])
     options = Options(
         optimize=list(dict.fromkeys(levels)) or None,
         stock=args.against == "stock" or baseline is not None,

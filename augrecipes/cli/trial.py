@@ -37,11 +37,11 @@ def trial(args: Namespace) -> None:
         what = "leaves the steps of one recipe out" if args.ablate else "compares two recipes or more"
         raise refusal(f"a trial {what}, and these are {len(names)}" + " or --ablate" * (not args.ablate), "RECIPE")
     from augrecipes.bench.report import usable_folder
+    from augrecipes.bench.run import by_name
     from augrecipes.bench.sides import Setting
     from augrecipes.trials.page import write_page
     from augrecipes.trials.run import TrialRun
     from augrecipes.trials.tables import plan_lines, report_of
-    from augrecipes.trials.trainees import by_name
 
     if args.out is not None:
         usable_folder(args.out)

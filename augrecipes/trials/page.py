@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 from augrecipes.bench import scales
+from augrecipes.bench.record import write
 from augrecipes.bench.report import ENVIRONMENT, PAGE, usable_folder, write_report
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scales import LinearScale, has_place
@@ -49,8 +49,7 @@ def write_page(
         OSError: a file cannot be written.
     """
     usable_folder(folder)
-    text = json.dumps(trial.to_json(), indent=1, ensure_ascii=False) + "\n"
-    write_file(folder / RECORD, text.encode("utf-8", "backslashreplace"))
+    write(trial, folder / RECORD)
     sheets = {one.name: worst_sheet(one, valid[one.name]) for one in trial.recipes if one.name in valid}
     seconds = min(_MOST_SECONDS, 60 * trial.plan.minutes * _SHARE / len(recipes))
     try:

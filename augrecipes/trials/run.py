@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from augrecipes.bench.record import machine
+from augrecipes.bench.run import by_name
 from augrecipes.bench.step import device_of
 from augrecipes.bench.timing import spread_out
 from augrecipes.cache import TRIALS
@@ -31,7 +32,7 @@ from augrecipes.trials.plan import rehearse
 from augrecipes.trials.record import CurvePoint, RecipeResult, Trial, TrialPlan, WorstSample
 from augrecipes.trials.statistics import compare, estimate, seeds_needed
 from augrecipes.trials.tasks import lesson_of
-from augrecipes.trials.trainees import MOST_TILES, by_name, open_trainees, read_some
+from augrecipes.trials.trainees import MOST_TILES, open_trainees, read_some
 from augrecipes.trials.training import Trainer, TrainingResult, threads_of_torch
 from augrecipes.user_code import UserModule, open_module
 

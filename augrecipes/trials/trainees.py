@@ -19,7 +19,6 @@ from augrecipes.errors import BenchError
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe
-from augrecipes.recipe.parse import as_recipe
 from augrecipes.sources.columns import GivenTable
 from augrecipes.trials.split import split
 from augrecipes.trials.training import Trainee
@@ -118,18 +117,6 @@ def open_trainees(
         for ds in (one.train, one.valid)
     ]
     return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest, len(files[0] & files[1]))
-
-
-def by_name(recipes: Any) -> dict[str, Recipe]:
-    """Recipes by their names, told apart where several have the same."""
-    if isinstance(recipes, Mapping) and "version" not in recipes and "steps" not in recipes:
-        return {str(name): as_recipe(recipe) for name, recipe in recipes.items()}
-    several = recipes if isinstance(recipes, Sequence) and not isinstance(recipes, str) else [recipes]
-    named: dict[str, Recipe] = {}
-    for recipe in map(as_recipe, several):
-        same = sum(recipe.name == other.name for other in named.values())
-        named[f"{recipe.name} ({same + 1})" if same else recipe.name] = recipe
-    return named
 
 
 def without_augmentation(recipe: Recipe) -> Recipe:

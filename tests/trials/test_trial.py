@@ -15,11 +15,12 @@ import pytest
 import torch
 
 import augrecipes as ar
+from augrecipes.bench.run import by_name
 from augrecipes.cache import CACHE
 from augrecipes.errors import BenchError
 from augrecipes.trials.plan import rehearse
 from augrecipes.trials.run import TrialRun
-from augrecipes.trials.trainees import by_name, open_trainees, without_augmentation
+from augrecipes.trials.trainees import open_trainees, without_augmentation
 from augrecipes.trials.training import Trainer, TrainingResult, reseeded
 
 OUTPUT = {"range": [-1, 1]}
