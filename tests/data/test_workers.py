@@ -206,10 +206,10 @@ def train(made: Loader, draw: random.Random) -> str:
 
 
 def kills(count: int, seed: int) -> int:
-    """So many workers are killed; how many of the passes heard of it, each in the one way."""
+    """At least so many workers are killed, half of them in passes that hear of it, each in the one way."""
     heard = done = 0
-    for turn in range(10 * count):
-        if done == count:
+    for turn in range(10 * count):  # a fast machine ends many a pass before the worker dies
+        if done >= count and heard >= count // 2:
             break
         draw = random.Random(seed + turn)
         way = draw.choice(WAYS)
