@@ -288,6 +288,11 @@ def main() -> None:
     """Build what is not there yet, and say where."""
     try:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
+        for library in filter(Path.exists, (LIBRARY, codec_library())):
+            try:
+                ctypes.CDLL(str(library))
+            except OSError:  # built for another system
+                library.unlink()
         libraries = update(LIBRARY if file == "--all" else Path(file), tuple(extra), len(sys.argv) > 1)
         sys.stdout.write("".join(f"{path}\n" for path in libraries))
     except NoCompilerError as error:
