@@ -280,7 +280,10 @@ def update(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) 
         if current:
             os.utime(library)  # so that nobody has to read the sources to know
     kernels = to if is_kept[0] else build(to, extra, whole)
-    codec = codec_library(to) if is_kept[1] else build_codec(to, extra)
+    try:
+        codec = codec_library(to) if is_kept[1] else build_codec(to, extra)
+    except NoCompilerError:  # the kernels were built by one that pip had, and put away again
+        codec = None
     return [path for path in (kernels, codec) if path]
 
 
