@@ -110,7 +110,7 @@ class System:
 
     def __exit__(self, *_: object) -> None:
         for place in reversed(self.mounted):
-            subprocess.run(["umount", str(place)], check=True)
+            subprocess.run(["umount", "--lazy", str(place)], check=True)  # what was interrupted may still run
 
     def _inside(self, path: Path) -> Path:
         return self.root / path.absolute().relative_to("/")
