@@ -175,9 +175,8 @@ def rows(told: list[list]) -> list[tuple[str, str]]:
     """The steps and their times, as people read them."""
     found = []
     for name, seconds, _, lines in told:
-        found.append(
-            (f"`{name.removeprefix('Python: ')}`", f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s")
-        )
+        short = name.removeprefix("Python: ").partition("#")[0].strip()
+        found.append((f"`{short}`", f"{seconds:.{0 if seconds >= 10 else 1}f} s"))
         if name == "make demo":
             found.append(("of it the demo, behind the install", f"{demo_seconds(lines):.0f} s"))
     return found
