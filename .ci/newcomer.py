@@ -195,7 +195,9 @@ def main() -> int:
     system.make(args.suite)
     with system:
         if args.compiler:
-            system.run(f"apt-get update -qq && apt-get install -qq -y --no-install-recommends {' '.join(COMPILER)}")
+            system.run(
+                f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends {' '.join(COMPILER)}"
+            )
         load, told = os.getloadavg()[0], follow(system, args.test)
         python = system.run("env/bin/python --version; env/bin/pip list 2>/dev/null | grep '^torch '", "newcomer")
     with_compiler = ", ".join(COMPILER) if args.compiler else "no compiler"
