@@ -24,7 +24,7 @@ from augrecipes.ops.records import op_record
 
 _IMAGE, _MASK = "image", "mask"
 LARGE = 1 << 20  # px: below, a file is decoded about as soon as it is known how small it may be
-_PER_PIXEL = 1.5  # px of the decoded image for each of a view, at least: as the rule read_scaled has it
+_PER_PIXEL = 1.5  # px of the decoded image for each of a view, at least: as the rule join_warps has it
 
 
 class ViewsPipeline(ImagePipeline):
