@@ -7,8 +7,8 @@ from augrecipes.compiler.rewrite.rules import join_colours, join_warps, noise
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
-# Each keeps within a bound. That moves and tables in a row are one pass over the pixels that are left needs no rule: the
-# native program leaves them pending until somebody reads pixels.
+# Each keeps within a bound. That moves and tables in a row are one pass over the pixels that are left needs no rule:
+# the native program leaves them pending until somebody reads pixels.
 FAST: tuple[Rule, ...] = (
     join_warps.join_warps,
     join_colours.join_colours,
