@@ -43,8 +43,6 @@ class ViewsPipeline(ImagePipeline):
     with `share: bag`, draw once for all. So a view is the same whatever other views a recipe has.
     """
 
-    nests = False
-
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         super().__init__(compiled, arrival)
         if compiled.mode == "train" and not compiled.pauses:
