@@ -195,9 +195,8 @@ def main() -> int:
     system.make(args.suite)
     with system:
         if args.compiler:
-            system.run(
-                f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends {' '.join(COMPILER)}"
-            )
+            install = f"apt-get install -qq -y --no-install-recommends {' '.join(COMPILER)}"
+            system.run(f"apt-get update -qq && DEBIAN_FRONTEND=noninteractive {install}")
         load, told = os.getloadavg()[0], follow(system, args.test)
         python = system.run("env/bin/python --version; env/bin/pip list 2>/dev/null | grep '^torch '", "newcomer")
     with_compiler = ", ".join(COMPILER) if args.compiler else "no compiler"
