@@ -18,7 +18,7 @@ from support.pages import file_name, in_order
 from augrecipes.cli.commands import BY_NAME
 
 ROOT = Path(__file__).parent.parent
-FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = {file.stem: file.read_text(encoding="utf-8") for file in FILES if file.exists()}
 README = PAGES["README"]
 EVERY = "\n".join(PAGES.values())
