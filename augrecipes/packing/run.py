@@ -36,7 +36,6 @@ def prepare(
     format: str = "raw",
     mode: model.Mode | None = None,
     epochs: int | None = None,
-    through: str | None = None,
     seed: int = 0,
     masks: Any = None,
     split: str | None = None,
@@ -55,7 +54,7 @@ def prepare(
     stacks.refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
     chosen = None if part is None else parse_part(str(part))
     most = None if shard_size is None else machine.parse_size(shard_size)
-    plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
+    plan = plan_pack(parsed, mode=mode, epochs=epochs, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
@@ -106,7 +105,7 @@ def pack(
         advance: called with how many rows are done, and of how many.
         options: `format` (`raw`, `lossless`, `jpeg`), `quality` of jpeg (None: JPEGs that no step changes
             are kept as they are, others written at 95), `mode` (`train` or `eval`: for this section
-            alone), `epochs` (bake so many epochs of random steps), `through` (the last step to bake), `seed` of the
+            alone), `epochs` (bake so many epochs of random steps), `seed` of the
             random parameters; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
             `augrecipes.merge_parts`), `shard_size` (`"2G"`: the largest file of a target); of the data `masks`,
             `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.

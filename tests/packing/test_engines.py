@@ -28,7 +28,7 @@ from augrecipes.packing.workers import WorkerDied, import_without_torch
 from augrecipes.recipe.parse import parse_text
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, Rotate: {p: 1.0}]}")
-HOW: dict[str, Any] = {"epochs": 2, "through": "Rotate"}
+HOW: dict[str, Any] = {"epochs": 2}
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_an_address_where_nobody_is(scheme: str) -> None:
 
 OPTIONS: dict[str, list[str]] = {
     "data": ["--data", "others"], "format": ["--format", "jpeg"], "quality": ["--quality", "90"],
-    "mode": ["--mode", "train"], "epochs": ["--epochs", "2"], "through": ["--through", "Rotate"],
+    "mode": ["--mode", "train"], "epochs": ["--epochs", "2"],
     "seed": ["--seed", "3"], "masks": ["--masks", "masks"], "split": ["--split", "val"], "workers": ["--workers", "3"],
     "on_error": ["--on-error", "raise"], "out": ["--out", "store"], "part": ["--part", "1/2"],
     "merge": ["--merge", "parts"], "shard_size": ["--shard-size", "2G"], "engine": ["--engine", "ray"],

@@ -234,18 +234,18 @@ def law_of(how: Any, *done: tuple[str, int]) -> Callable[[Callable[[str], Any]],
 test_planted_faults_are_caught = planted_faults({
     "a mask is not looked at": (
         law_of("masks", ("mask", 1)),
-        (listing, "slide_state", lambda path, mask, folders: real_state(path, None, folders)),
+        (listing, "slide_state", lambda path, mask: real_state(path, None)),
     ),
     "regions are not looked at": (
         law_of(TISSUE[3], ("exchanged", 0)),
-        (listing, "slide_state", lambda path, mask, folders: real_state(path, None, folders)),
+        (listing, "slide_state", lambda path, mask: real_state(path, None)),
     ),
     "a slide is not looked at": (
-        law_of("otsu", ("slide", 2)), (listing, "slide_state", lambda path, mask, folders: "as before"),
+        law_of("otsu", ("slide", 2)), (listing, "slide_state", lambda path, mask: "as before"),
     ),
     "times alone": (
         law_of("otsu", ("same times", 0)),
-        (listing, "slide_state", lambda path, mask, folders: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
+        (listing, "slide_state", lambda path, mask: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
     ),
     "a slide that is open is looked at for the one that has taken its place": (
         law_of("otsu", ("replaced", 0)), (listing.OPENED, "forget", lambda *_: None),
