@@ -130,10 +130,10 @@ def _timed(
     from augrecipes.compiler.timing import measure
     from augrecipes.errors import DataError
     from augrecipes.machine import tune_allocator
-    from augrecipes.sources.opening import read_first
+    from augrecipes.sources.opening import open_data
 
     mode, optimize = explained.mode, explained.optimize
-    sample = read_first(recipe, recipe.compile(mode, optimize, seed).targets, data, masks)
+    sample = open_data(recipe, recipe.compile(mode, optimize, seed).targets, data, masks).sample(0)
     tune_allocator()  # as the loader does
     how: dict[str, Any] = {"mode": mode, "optimize": optimize, "seed": seed, "seconds": seconds}
     try:

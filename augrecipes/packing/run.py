@@ -97,8 +97,8 @@ def pack(
         recipe: of any kind, a Recipe or what `augrecipes.load` takes.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
             `ar.Samples` over one: images, annotations and labels that are integers are kept, nothing else of it.
-        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: each shard is
-            sent when it is whole, the index last.
+        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: it
+            is packed in the cache folder and sent in the end.
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.

@@ -222,7 +222,7 @@ def _foreign_labels(source: Any, key: str) -> Any:
 def names_source(data: Any) -> bool:
     """Whether paths name a source: tar archives, a folder of such, or an `.npy` file.
 
-    >>> names_source("train-{000..015}.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
+    >>> names_source("train-*.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
     (True, True, False)
     """
     if isinstance(data, list | tuple):

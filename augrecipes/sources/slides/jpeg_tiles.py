@@ -211,29 +211,23 @@ class JpegTiles(Pyramid):
         self._file, self._number = OpenFile(path), next(_NUMBERS)
         self._size = len(self._file)
 
-    def reduces(self, level: int, most: int) -> int:
-        """As `Pyramid`: a tile has to be a whole number of blocks."""
-        index = self._indices[level]
-        sides = (index.tile_width, index.tile_height)
-        return max((k for k in (1, 2, 4, 8) if k <= most and not any(side % (2 * k) for side in sides)), default=1)
-
-    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+    def read(self, level: int, part: Part) -> Pixels:
         """As `Pyramid`."""
-        index, k = self._indices[level], reduce
+        index = self._indices[level]
         there = part.inside(index.width, index.height)
         pieces = [*_touched(index, there)]
         size = index.tile_width * index.tile_height * 3
-        whole = k == 1 and RECENT.ask([(self._number, level, *tile) for *tile, _ in pieces], size)
-        if len(pieces) == 1 and there == part and k == 1 and not whole:
+        whole = RECENT.ask([(self._number, level, *tile) for *tile, _ in pieces], size)
+        if len(pieces) == 1 and there == part and not whole:
             return np.ascontiguousarray(self._decoded(level, *pieces[0]))
-        out = np.empty((-(-part.height // k), -(-part.width // k), 3), np.uint8)
+        out = np.empty((part.height, part.width, 3), np.uint8)
         if there != part:
             out.fill(WHITE)
         for column, row, piece in pieces:
             pixels = self._kept(level, column, row, piece) if whole else None
             if pixels is None:
-                pixels = self._decoded(level, column, row, piece, k)
-            y, x = (piece.y - part.y) // k, (piece.x - part.x) // k
+                pixels = self._decoded(level, column, row, piece)
+            y, x = piece.y - part.y, piece.x - part.x
             out[y : y + len(pixels), x : x + pixels.shape[1]] = pixels
         return out
 
@@ -250,7 +244,7 @@ class JpegTiles(Pyramid):
             RECENT.keep(name, pixels)
         return pixels[piece.y - top : piece.y - top + piece.height, piece.x - left : piece.x - left + piece.width]
 
-    def _decoded(self, level: int, column: int, row: int, piece: Part, reduce: int = 1) -> Pixels:
+    def _decoded(self, level: int, column: int, row: int, piece: Part) -> Pixels:
         """A piece of a tile, as a view of more maybe; what a tile has beyond its level belongs to it."""
         index = self._indices[level]
         left, top = column * index.tile_width, row * index.tile_height
@@ -258,7 +252,7 @@ class JpegTiles(Pyramid):
         rect = y, x, y + piece.height, x + piece.width
         try:
             tile = self._tile(level, column, row)
-            return tile.array() if reduce == 1 and rect == (0, 0, *tile.shape[:2]) else tile.view(*rect, reduce)
+            return tile.array() if rect == (0, 0, *tile.shape[:2]) else tile.view(*rect)
         except (DataError, OSError) as error:
             where = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
             why = error.reason if isinstance(error, DataError) else f"cannot be read: {error.strerror or error}"

@@ -268,9 +268,13 @@ def slide_state(path: str, mask: str | None) -> str | None:
         path: of the slide.
         mask: of the file that says where its tissue is.
     """
-    if Path(path).suffix.lower() in _SEVERAL_FILES:
-        return None
+    several = Path(path).suffix.lower() in _SEVERAL_FILES
+    return None if several else stamp_of_files([path] if mask is None else [path, mask])
+
+
+def stamp_of_files(files: Sequence[str]) -> str | None:
+    """What tells files from others, and from what they become; None while that cannot be told."""
     try:
-        return cache.stamp_of(*map(os.stat, [path] if mask is None else [path, mask]))
+        return cache.stamp_of(*map(os.stat, files))
     except (OSError, ValueError):
         return None

@@ -36,10 +36,8 @@ class ByOpenSlide(Pyramid):
         ground = handle.properties.get("openslide.background-color", "ffffff")
         self._ground = np.array(list(bytes.fromhex(ground)), np.float32)
 
-    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+    def read(self, level: int, part: Part) -> Pixels:
         """As `Pyramid`."""
-        if reduce != 1:
-            raise ValueError(f"OpenSlide reads at 1, not 1/{reduce}")
         here = self.levels[level]
         there = part.inside(here.width, here.height)
         out = np.full((part.height, part.width, 3), WHITE, np.uint8)
