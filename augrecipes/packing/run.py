@@ -23,7 +23,7 @@ from augrecipes.sources import opening, packed_columns, stacks
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
-from augrecipes.store.index import NAME, differences, to_json
+from augrecipes.store.index import NAME, to_json
 
 _QUALITY = 95  # of JPEGs that have to be made
 
@@ -210,10 +210,8 @@ def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: ra
     """The notes of a part that is there already: the very part that would be written."""
     store, about = open_store(folder, part=True), to_json(about)
     if store.about != about:
-        other = ", ".join(differences(store.about, about))
-        raise StoreError(
-            f"there is such a part of another packing (other: {other}); take another folder, or remove it", str(folder)
-        )
+        what = "there is such a part of another packing; take another folder, or remove it"
+        raise StoreError(what, str(folder))
     notes = list(notes_of(store))
     for row, note in zip(rows, notes, strict=True):
         if row % baker.times == 0 and json.loads(note).get("stamp") != baker.stamp(row):

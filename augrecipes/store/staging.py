@@ -168,15 +168,13 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
     Raises:
         StoreError: shards of another plan are whole.
     """
-    path, wanted, names = root / "plan.json", json.dumps(plan, sort_keys=True), ""
+    path, wanted = root / "plan.json", json.dumps(plan, sort_keys=True)
     with store_errors(path):
         known = path.read_text() if path.exists() else None
         if known not in (None, wanted) and any(root.glob("*.npz")):
-            with suppress(ValueError, AttributeError, TypeError):
-                names = ", ".join(index.differences(json.loads(known or ""), plan))
             raise StoreError(
-                f"an interrupted run was to write another store here (other: {names or 'its plan cannot be read'}); go "
-                "on with the same arguments, or discard what it wrote by removing this folder",
+                "an interrupted run was to write another store here; go on with the same arguments, or discard what it "
+                "wrote by removing this folder",
                 path=str(root),
             )
         if known is None:  # a run was interrupted before it had begun: what says that shards are whole is of another
