@@ -146,9 +146,7 @@ class StoreWriter:
         """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
 
         Args:
-            columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
-                or ``source/TARGET`` (one a row, one for so many rows side by side, or one an item), names files in what
-                `verify_store` finds.
+            columns: arrays of numbers or booleans, and lists of str, by name.
             about: more of what the index says.
 
         Raises:

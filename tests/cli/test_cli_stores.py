@@ -93,7 +93,7 @@ def test_verify_store_finds_a_flipped_byte(finish: Any, tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[-1000] ^= 1
     file.write_bytes(data)
-    assert "row 5 of image (photos/b/5.png)" in finish("verify-store store", 1)
+    assert "row 5 of image" in finish("verify-store store", 1)
     (fault,) = json.loads(finish("verify-store store --json", 1))["faults"]
     assert (fault["row"], fault["target"]) == (5, "image")
     finish("verify-store nowhere", 2)
