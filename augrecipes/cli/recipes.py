@@ -130,10 +130,10 @@ def _timed(
     from augrecipes.compiler.timing import measure
     from augrecipes.errors import DataError
     from augrecipes.machine import tune_allocator
-    from augrecipes.sources.opening import open_data
+    from augrecipes.sources.opening import read_first
 
     mode, optimize = explained.mode, explained.optimize
-    sample = open_data(recipe, recipe.compile(mode, optimize, seed).targets, data, masks).sample(0)
+    sample = read_first(recipe, recipe.compile(mode, optimize, seed).targets, data, masks)
     tune_allocator()  # as the loader does
     how: dict[str, Any] = {"mode": mode, "optimize": optimize, "seed": seed, "seconds": seconds}
     try:

@@ -9,10 +9,11 @@ from typing import Any
 
 from augrecipes.errors import DataError
 from augrecipes.recipe import kinds, model
+from augrecipes.remote import is_file
 from augrecipes.sources import items, opened, paths
-from augrecipes.sources.arguments import as_given, as_list
-from augrecipes.sources.files import MAX_PIXELS
-from augrecipes.sources.sample import RecipeSource, decode_arguments
+from augrecipes.sources.arguments import as_given, as_list, table_in
+from augrecipes.sources.files import MAX_PIXELS, read_image
+from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
 
 StrPath = str | os.PathLike[str]
 # Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
@@ -110,3 +111,29 @@ def open_data(
     except ValueError as error:  # of words that do not go together, each right by itself
         raise DataError(str(error)) from error
     return source
+
+
+def read_first(recipe: model.Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
+    """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
+
+    Args:
+        recipe: of any kind.
+        targets: of a pair, those that are read.
+        data: as `open_data` has it; a file in the place of a folder is read as it is.
+        masks: a folder of masks that match the images' names.
+
+    Raises:
+        DataError: it cannot be read, or is not what the recipe needs.
+    """
+    files: Mapping[str, Any] = data if isinstance(data, Mapping) else {targets[0]: data}
+    of_files = recipe.facts.tiles or recipe.facts.scales  # an image in the place of a folder is found as one of it
+    if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_image, files.values())):
+        return open_data(recipe, targets, data, masks).sample(0)
+    if recipe.facts.scales:
+        kinds.part(recipe.kind, "reader").check_roots(recipe, targets, files)
+    images = {name: read_image(path, **decode_arguments(recipe.inputs)) for name, path in files.items()}
+    return Sample(0, 0, os.fsdecode(files[targets[0]]), images)
+
+
+def _is_image(path: Any) -> bool:
+    return isinstance(path, str | os.PathLike) and table_in(path) is None and is_file(path)
