@@ -1,7 +1,5 @@
 """Where a field puts places: the inverse of maps that say where each pixel is taken from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

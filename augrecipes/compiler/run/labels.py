@@ -1,7 +1,5 @@
 """Masks as files store them, turned into the labels that a recipe speaks of, before its first step."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

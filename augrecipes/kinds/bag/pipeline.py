@@ -1,7 +1,5 @@
 """Recipes of kind bag: many tiles of one slide, each with draws of its own, some draws shared by the slide."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

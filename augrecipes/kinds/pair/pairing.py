@@ -8,8 +8,6 @@ Folders below the roots count where the targets have the same ones: ``a/1`` and 
 have none in common, names alone decide.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter
