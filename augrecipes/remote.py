@@ -256,7 +256,7 @@ def request(url: str, do: Callable[[Any, str], Found]) -> Found:
                 raise
             reason = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
             if "Credentials" in type(error).__name__:  # of botocore, google.auth
-                raise RemoteError(f"{reason}: say who you are where its driver looks for it") from None
+                raise RemoteError(f"{reason}: give your credentials where its driver looks for them") from None
     # What it came from is not shown: drivers say the address there, and parts of it.
     raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {reason}; try again later")
 

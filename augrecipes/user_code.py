@@ -123,7 +123,7 @@ def run_plugin(place: str) -> None:
     """
     file = Path(os.path.realpath(place))  # which says nothing of links that loop
     if file.suffix != ".py" or not file.is_file():
-        raise AugrecipesError(f"{place}: no file of Python")
+        raise AugrecipesError(f"{place}: not a Python file")
     module = _loaded(file.stem, AugrecipesError, file.parent)
     found = getattr(module, "__file__", None)
     if found is None or Path(os.path.realpath(found)) != file:
@@ -134,7 +134,7 @@ def _loaded(place: str, wrong: type[AugrecipesError], folder: Path | None = None
     """A file that is run, or a module that is imported from a folder, or from the current one."""
     file = Path(os.path.realpath(place)) if place.endswith(".py") else None
     if file is not None and not file.is_file():
-        raise wrong(f"{place}: {'no file, but a folder' if file.is_dir() else 'no such file'}")
+        raise wrong(f"{place}: {'a folder, not a file' if file.is_dir() else 'no such file'}")
     folder = folder or (file.parent if file else Path.cwd())
     if str(folder) not in sys.path:  # what lies beside a script can be imported, as with Python itself
         sys.path.insert(0, str(folder))

@@ -167,7 +167,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
         if compiled.last:
             yield StepReport(", ".join(type(each).__name__ for each in compiled.last), "native", "one pass")
         for step in compiled.rest:
-            yield StepReport(step.site, "as it was", "behind what is no uint8 image any more")
+            yield StepReport(step.site, "as it was", "after what is no longer a uint8 image")
 
 
 def accelerated(transform: Any, optimize: Optimize, seed: int | None) -> Accelerated:

@@ -144,7 +144,7 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]
     for place, call in enumerate(calls):
         reasons.append(ended or left.get(place) or _why_not(call, calls[place + 1 :], evaluates=evaluates))
         if reasons[-1] and not set().union(*map(_names, calls[:place])).isdisjoint(_NAMES["floats"]):
-            ended = "behind what is no uint8 image any more"
+            ended = "after what is no longer a uint8 image"
     runs: list[TransformRun] = []
     for reason, group in groupby(zip(reasons, transforms, calls, strict=True), itemgetter(0)):
         _, part, inside = zip(*group, strict=True)

@@ -141,11 +141,11 @@ def open_baseline(path: Path) -> Baseline:
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise BenchError(f"{path}: a record that was changed or cut: {error!r}") from None
     if not sides:
-        raise BenchError(f"{path}: has no ratios to stock; take it again with --against stock")
+        raise BenchError(f"{path}: has no ratios to stock; measure it again with --against stock")
     try:
         yardsticks = {name: parse_text(text, file=f"{path}, {name}", plugins=False) for name, text in texts.items()}
     except RecipeError as error:
-        raise BenchError(f"{path}: its recipe cannot be read any more: {error}") from None
+        raise BenchError(f"{path}: its recipe can no longer be read; write the record again: {error}") from None
     return Baseline(path, date, about, sides, yardsticks, features)
 
 

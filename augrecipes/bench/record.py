@@ -238,10 +238,10 @@ def read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise BenchError(f"{path}: {error.strerror or error}; write one with: augrecipes bench … --json") from None
     except (ValueError, RecursionError) as error:  # not text, no JSON, or nested without end
-        raise BenchError(f"{path}: no JSON ({error}); write a record with: augrecipes bench … --json") from None
+        raise BenchError(f"{path}: not JSON ({error}); write a record with: augrecipes bench … --json") from None
     version = report.get("schema_version") if isinstance(report, dict) else None
     if version != SCHEMA_VERSION:
-        what = "it is no record of `augrecipes bench`" if version is None else f"its schema_version is {version!r}"
+        what = "it is not a record of `augrecipes bench`" if version is None else f"its schema_version is {version!r}"
         raise BenchError(f"{path}: {what}; this augrecipes reads version {SCHEMA_VERSION}")
     return dict(report)
 

@@ -124,7 +124,7 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
         return Packed(data, recipe, **common)
     if is_source(data):
         if setting.masks is not None:
-            raise DataError("masks are of files; a source gives each sample with its mask")
+            raise DataError("masks= goes with files; a source gives each sample with its mask: leave it out")
         return Samples(data, recipe, **common)
     source = as_given(recipe, data)
     if source.files is None and isinstance(source.root, Mapping) != recipe.facts.scales:
@@ -160,7 +160,9 @@ def sides_of(
         LintError, RecipeError: as `Recipe.compile`.
     """
     if len(kinds_of_recipes := sorted({recipe.kind for recipe in recipes.values()})) > 1:
-        raise BenchError(f"recipes of one kind can be compared, these are of kind {' and '.join(kinds_of_recipes)}")
+        raise BenchError(
+            f"only recipes of one kind can be compared; these are of kinds {' and '.join(kinds_of_recipes)}"
+        )
     sides: list[Side] = []
     for name, recipe in recipes.items():
         whole, (left, _) = dataset_of(recipe, setting), setting.remaining_recipe(recipe)

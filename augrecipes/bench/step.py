@@ -261,9 +261,9 @@ def load_step(text: str, device: str | None = None) -> Wait | ModelStep:
     except ValueError:
         return _load_model(text, device_of(device))
     if not 0 < ms <= _LONGEST:
-        raise BenchError(f"--train-step {text}: milliseconds a batch are more than 0, and at most {_LONGEST:,.0f}")
+        raise BenchError(f"--train-step {text}: give milliseconds per batch, more than 0 and at most {_LONGEST:,.0f}")
     if device is not None:
-        raise BenchError(f"--device {device}: milliseconds are waited for on no device; it is for a model of yours")
+        raise BenchError(f"--device {device}: leave it out; it is for a model, and milliseconds are only waited for")
     return Wait(ms, device_of("cpu"))
 
 

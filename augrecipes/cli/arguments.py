@@ -80,10 +80,10 @@ def numbers(text: str, option: str, least: int, most: int) -> list[int]:
     values = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
     for word, value in zip(words, values, strict=True):
         if not least <= value <= most:
-            what = f"{word!r} is no whole number from {least:,} to {most:,}"
+            what = f"{word!r} is not a whole number from {least:,} to {most:,}"
             raise refusal(f"{what}; numbers with commas between them, such as 1,4", option)
     if len(set(values)) < len(values):
-        raise refusal(f"{text!r} names a number twice", option)
+        raise refusal(f"{text!r} names a number twice; write each once", option)
     return values
 
 
@@ -96,7 +96,7 @@ def sources(args: Namespace, *, needed: bool = True) -> Any:
     words = [*args.words, *args.data]
     if is_data(args.recipe):
         recipe = next((word for word in words if not is_data(word)), "RECIPE")
-        raise refusal(f"{args.recipe!r} is no recipe, which comes first: {recipe} {args.recipe}", "RECIPE")
+        raise refusal(f"{args.recipe!r} is data, and the recipe comes first: {recipe} {args.recipe}", "RECIPE")
     if not words and needed:
         raise refusal("which data? Give a folder, an image or a CSV file; for pairs TARGET=PATH for each target")
     data = data_of(words) if words else None
@@ -167,7 +167,7 @@ def data_of(words: Sequence[str]) -> Any:
     pairs = [_named(text) for text in words]
     if len(words) == 1 and (pairs[0] is None or Path(words[0]).exists()):
         if not words[0]:
-            raise refusal("'' names no folder")
+            raise refusal("the path is empty; give a folder, an image or a CSV file")
         if is_named(words[0]) and not Path(words[0]).exists():
             from augrecipes.sources.opened import NamedSource
 
@@ -184,7 +184,7 @@ def data_of(words: Sequence[str]) -> Any:
             what = "is not all of the data: give one folder, image or CSV file; of pairs each folder needs its target"
             raise refusal(f"{text!r} {what}: hr={text}")
         if not pair[1]:
-            raise refusal(f"{text!r} names no folder")
+            raise refusal(f"{text!r} names no folder; write {pair[0]}=FOLDER")
         folders.setdefault(pair[0], []).append(pair[1])
     data: dict[str, Any] = {name: paths[0] if len(paths) == 1 else paths for name, paths in folders.items()}
     return data | _settings(folders) if _FILES in folders else data

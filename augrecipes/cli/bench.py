@@ -49,7 +49,7 @@ def bench(args: Namespace) -> None:
     limit = _share(args.fail_if_slower)
     workers = () if args.workers is None else numbers(args.workers, "--workers", 0, _MOST_WORKERS)
     if args.sizes is not None and not workers:
-        raise refusal("sizes are those of a sweep, which --workers asks for", "--sizes")
+        raise refusal("goes with --workers, which asks for the sweep", "--sizes")
     sizes = None if args.sizes is None else numbers(args.sizes, "--sizes", 1, _MOST_SAMPLES)
     names, words = split_words(args.words)
     if not names:
@@ -66,7 +66,7 @@ def bench(args: Namespace) -> None:
     from augrecipes.bench.tables import report_of, report_of_gate
 
     if args.device is not None and args.train_step is None:
-        raise refusal("is where the model of --train-step FILE.py is trained", "--device")
+        raise refusal("goes with --train-step FILE.py: it says where that model is trained", "--device")
     if args.out is not None:
         usable_folder(args.out)
     baseline = None if args.baseline is None else open_baseline(args.baseline)
@@ -112,5 +112,5 @@ def _share(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share < 100:
-        raise refusal(f"{text!r} is no share such as 15% or 0.15", "--fail-if-slower")
+        raise refusal(f"{text!r} is not a share; write 15% or 0.15", "--fail-if-slower")
     return share

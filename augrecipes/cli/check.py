@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
 import textwrap
@@ -158,15 +157,14 @@ def check_all(
 
 
 def _expand(names: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
-    """Folders and patterns as files, each file once; what leads to no file is a problem."""
+    """Folders as their files, each file once; a folder without files is a problem."""
     files: dict[str, None] = {}
     problems: list[Diagnostic] = []
     for name in names:
-        paths = list(_files(name))
-        files.update(dict.fromkeys(paths))
+        paths = dict.fromkeys(_files(name))
+        files.update(paths)
         if not paths:
-            what = "a folder without .yaml or .yml files" if Path(name).is_dir() else "no file fits this pattern"
-            problems.append(Diagnostic(what, 1, 1, "E101", "file", name))
+            problems.append(Diagnostic("a folder without .yaml or .yml files", 1, 1, "E101", "file", name))
     return list(files), problems
 
 
@@ -182,7 +180,5 @@ def _files(name: str) -> Iterator[str]:
             for file in sorted(names):
                 if Path(file).suffix.lower() in _SUFFIXES and not file.startswith("."):
                     yield str(Path(folder) / file)
-    elif glob.has_magic(name) and not path.exists():
-        yield from sorted(match for match in glob.glob(name, recursive=True) if Path(match).is_file())  # noqa: PTH207
     else:
         yield name

@@ -22,7 +22,7 @@ _BENCH = (
 )
 RECIPE = argument("recipe", "RECIPE", _RECIPE)
 WORDS = argument("words", "DATA", _DATA, nargs="*")
-DATA = repeated("--data", "DATA", "The same as DATA; for pairs --data TARGET=PATH for each target.")
+DATA = repeated("--data", "DATA", "Another way to give DATA; for pairs --data TARGET=PATH for each target.")
 SET = repeated("--set", "KEY=VALUE", "Change an argument, as `set:` in a variant: 'RandomCrop.height=64'. Repeatable.")
 WITHOUT = repeated("--without", "NAME", "Leave a step out, as `without:` in a variant does. Repeatable.")
 MODE = choice("--mode", "train|eval", "Which section of the recipe.", "train")
@@ -36,9 +36,9 @@ COMMANDS = (
     command("list", "List the recipes that come with augrecipes.", "recipes:list_gallery", JSON),
     command(
         "check", "Print every problem of recipes, and say what a code means.", "check:check",
-        argument("files", "FILE", "Recipe files, folders of them, patterns, gallery names; - is stdin.", nargs="*"),
+        argument("files", "FILE", "Recipe files, folders of them, gallery names; - is stdin.", nargs="*"),
         option("--strict", None, "Exit 1 for warnings too."),
-        choice("--format", "text|github", "github: annotations in GitHub Actions.", "text"),
+        choice("--format", "text|github", "github: annotations for GitHub Actions.", "text"),
         option("--explain", "CODE", "Say what a code means, and how to fix it."),
         *CHANGES,
     ),
@@ -54,7 +54,7 @@ COMMANDS = (
     ),
     command(
         "eject", "Write a recipe as plain albumentations.", "interop:eject", RECIPE,
-        option("--python", None, "Python code, which is what is written without --json."),
+        option("--python", None, "Python code; the default without --json."),
         destination("FILE", "Where to write the code; else it is printed."),
         MODE, *CHANGES,
     ),
@@ -65,7 +65,7 @@ COMMANDS = (
         option("--recipe", "R", "Also measure whether this recipe keeps the labels true.", dest="judged"),
         destination("FILE", "With --recipe: where to draw what it loses and mirrors, a PNG or JPEG."),
         number("--samples", "N", "With --recipe: draw at most so many samples.", 512, 1),
-        repeated("--names", "TARGET={}x4", "How names of pairs are made of the scene's. Repeatable."),
+        repeated("--names", "TARGET={}x4", "How file names of pairs follow from the scene's. Repeatable."),
         SPLIT, option("--content", None, "Also decode every image; of pairs compare small and large."),
         MODE, *CHANGES,
     ),
@@ -76,8 +76,8 @@ COMMANDS = (
     command(
         "explain", "Show what a recipe does and how it will run.", "recipes:explain",
         RECIPE, WORDS, MODE, OPTIMIZE, DATA,
-        number("--seconds", "S", "How long the plan is timed, and the recipe.", 2.0, 0.01, 600),
-        MASKS, SEED, number("--epoch", "N", "With the numbers of this epoch.", None, 0), *CHANGES,
+        number("--seconds", "S", "How long to time the plan and the recipe as written.", 2.0, 0.01, 600),
+        MASKS, SEED, number("--epoch", "N", "Show the numbers that schedules give in this epoch.", None, 0), *CHANGES,
     ),
     command(
         "diff", "Say what differs between two recipes in effect.", "recipes:diff",
@@ -109,25 +109,25 @@ COMMANDS = (
         "pack", "Run a recipe's first steps once, into a packed dataset.", "pack:pack",
         argument("recipe", "RECIPE", _RECIPE, nargs="?"), WORDS, DATA,
         choice("--format", "raw|lossless|jpeg", "raw: mapped; lossless: as small as PNG; jpeg: small.", "raw"),
-        number("--quality", "N", "Of --format jpeg; else JPEGs stay as they are where they can.", None, 1, 100),
+        number("--quality", "N", "Of --format jpeg. Otherwise JPEG files are copied where they can be.", None, 1, 100),
         choice("--mode", "train|eval", "For one section alone; else the store serves both."),
         number("--epochs", "K", "Bake K epochs of the random steps, too.", None, 1),
         SEED, MASKS, SPLIT, number("--workers", "N", "Processes; by default one a core, 0: none.", None, 0),
         choice("--on-error", "skip|raise", "skip: list unreadable inputs and go on.", "skip"),
-        option("--out -o", "STORE", "The store: a folder that is made, or s3://…."),
-        option("--part", "I/N", "One of N parts, into a folder of its own in --out."),
+        option("--out -o", "STORE", "The store to make: a new folder, or s3://…."),
+        option("--part", "I/N", "Pack one of N parts, into its own folder in --out."),
         option("--merge", "DIR", "Make one store of the parts in DIR, where they are."),
         option("--shard-size", "SIZE", "The largest file of a store: 2G; else 512M."),
         choice("--engine", "ray", "All parts on a Ray cluster."),
         option("--address", "ADDRESS", "Of a Ray cluster, such as auto."),
-        number("--parts", "N", "How many, with --engine.", None, 1),
+        number("--parts", "N", "How many parts, with --engine.", None, 1),
         option("--dry-run", None, "Say what would be baked, and how large it is."),
         *CHANGES,
     ),
     command(
         "verify-store", "Compare a packed dataset with its checksums.", "stores:verify_store",
         argument("words", "STORE", "A folder that `pack` has made.", nargs="*"),
-        repeated("--data", "STORE", "The same as STORE."), JSON,
+        repeated("--data", "STORE", "Another way to give STORE."), JSON,
     ),
     command(
         "verify", "Measure whether the optimiser's plan is the recipe.", "data:verify", RECIPE, WORDS, DATA,
@@ -135,7 +135,7 @@ COMMANDS = (
         number("--samples", "N", "Samples of an epoch, spread over the data.", 64, 1),
         number("--epochs", "N", "How often, with new random parameters.", 1, 1),
         SEED, MODE, MASKS,
-        destination("FILE", "Draw the worst three samples as PNG or JPEG."), *CHANGES,
+        destination("FILE", "Draw the three worst samples as PNG or JPEG."), *CHANGES,
     ),
     command(
         "bench", "Compare recipes: how fast, stage by stage, and what they do.", "bench:bench",
@@ -147,12 +147,12 @@ COMMANDS = (
         option("--workers", "0,1,2,4", "Sweep: epochs read by so many threads, and by so many processes; 0: neither."),
         option("--sizes", "1000,10000", "With --workers: samples of an epoch; else from the data, as time allows."),
         number("--batch-size", "N", "Samples in a batch: 8; 1 of bags, and of pairs in evaluation.", None, 1),
-        option("--train-step", "MS|FILE.py[:NAME]", "The share of a training step, of ms or your model, that waits."),
-        option("--device", "cpu|cuda|cuda:N", "Of the model. Otherwise: a GPU where there is one."),
+        option("--train-step", "MS|FILE.py[:NAME]", "How much of a training step (ms, or of your model) waits."),
+        option("--device", "cpu|cuda|cuda:N", "Of --train-step's model. Otherwise: a GPU where there is one."),
         option("--effects", None, "Also look at what the steps do to the samples.", True),
         option("--ablate", None, "Leave each step out in turn."),
         destination("FOLDER", "Write a report here: a page, and bench.json."),
-        option("--baseline", "FILE", "A record of --json --against stock, to be held against.", type=Path),
+        option("--baseline", "FILE", "A record of --json --against stock to compare with.", type=Path),
         option("--fail-if-slower", "15%", "With --baseline: how much slower is too slow.", "15%"),
         MODE, SEED, MASKS, *CHANGES,
     ),
@@ -161,7 +161,7 @@ COMMANDS = (
         argument("words", "RECIPE... [DATA]", _BENCH, nargs="+"), DATA,
         repeated("--valid", "DATA", "To score; else a fifth of the data, by class, whole groups and slides."),
         choice("--task", "classify|segment|sr|bag", "What is learned; else by the recipes and the data."),
-        number("--minutes", "M", "That all of it may take.", 10.0, 0.05, 100_000),
+        number("--minutes", "M", "How long the whole trial may take.", 10.0, 0.05, 100_000),
         number("--seeds", "N", "Trainings of each recipe, at most; else 8, or what it takes to decide.", None, 1, 1000),
         number("--epochs", "E", "Of each training; else as many as fit.", None, 0.001, 100_000),
         option("--model", "FILE.py[:make]", "A function of yours that makes the network; its file is run."),

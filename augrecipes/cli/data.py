@@ -59,7 +59,7 @@ def check_data(args: Namespace) -> None:
     if not (args.recipe or args.judged):
         raise UsageError("Missing argument RECIPE")
     if args.out and not args.judged:
-        raise refusal("it shows what a recipe does to labels: say which, by --recipe", "-o")
+        raise refusal("goes with --recipe FILE: it shows what that recipe does to labels", "-o")
     reading, args.recipe = args.recipe, args.recipe or args.judged
     data = sources(args)
     from augrecipes.compat.guard import without_torch

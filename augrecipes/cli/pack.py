@@ -60,9 +60,9 @@ def pack(args: Namespace) -> None:
         if name in said:
             raise refusal(why, said[name])
     if args.recipe is None:
-        raise refusal("which recipe? Give one, or --merge DIR", "RECIPE")
+        raise refusal("which recipe? Give a file or a name of the gallery, or --merge DIR", "RECIPE")
     if args.out is None:
-        raise refusal("where to? Give a folder that is made", "--out")
+        raise refusal("where to? Give the folder to make", "--out")
     data = sources(args)
     _import_albumentations()
     from augrecipes.packing.ray import write_on_ray

@@ -110,7 +110,7 @@ def _writable(text: str) -> str:
     """The file of `--json`, which must be one before any work is done for it."""
     path = Path(text)
     if text != STDOUT and (not text or path.is_dir()):
-        raise ArgumentTypeError(f"{text or 'nothing'} is no file to write")
+        raise ArgumentTypeError(f"{text or 'nothing'} is not a file to write")
     if not path.parent.is_dir():
         raise ArgumentTypeError(f"there is no folder {path.parent}")
     return text

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.cli.arguments import data_of, loaded, overrides, selected, sources, split_words
+from augrecipes.cli.arguments import data_of, loaded, selected, sources, split_words
 from augrecipes.cli.parsing import refusal
 from augrecipes.cli.terminal import STDOUT, answer, complain, exit_status, progress, put, say_line, show
 from augrecipes.paths import write_file
@@ -167,7 +166,7 @@ def diff(args: Namespace) -> None:
     modes = _MODES[args.mode]
     recipes, words = split_words(args.words)
     if not 1 <= len(recipes) <= 2:
-        raise refusal(f"two recipes are compared, or one with its changes; these are {len(recipes)}", "A B")
+        raise refusal(f"give two recipes, or one with --set or --without; got {len(recipes)}", "A B")
     words += args.data
     data = data_of(words) if words else None
     from augrecipes.compat.guard import without_torch
@@ -175,8 +174,9 @@ def diff(args: Namespace) -> None:
     if data is None:
         without_torch()  # this process looks at recipes and at no pixels
     from augrecipes.diff import diff as compare
+    from augrecipes.recipe.parse import load
 
-    a, b = _both(recipes[0], recipes[-1], overrides(args.set), args.without)
+    a, b = load(recipes[0]), loaded(args, recipes[-1])
     differences = compare(a, b, modes)
     report = differences.to_json()
     if data is not None:
@@ -189,25 +189,6 @@ def diff(args: Namespace) -> None:
             say_line(report["picture"])
 
     answer(args, report, tell, status=int(not differences.same))
-
-
-def _both(a: str, b: str, changes: Mapping[str, Any], without: Sequence[str]) -> list[Recipe]:
-    """The two recipes; the problems of both at once, each reported once."""
-    from augrecipes.errors import RecipeError
-    from augrecipes.recipe.parse import load
-
-    recipes: list[Recipe] = []
-    problems: dict[Any, None] = {}
-    for name, how in ((a, {}), (b, {"overrides": changes, "without": without})):
-        try:
-            recipes.append(load(name, **how))  # type: ignore[arg-type]
-        except RecipeError as error:
-            if not error.problems:
-                raise
-            problems |= dict.fromkeys(error.problems)
-    if problems:
-        raise RecipeError(problems=[*problems])
-    return recipes
 
 
 def _drawn(a: Recipe, b: Recipe, data: Any, out: Path, **how: Any) -> Path:

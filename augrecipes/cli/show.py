@@ -57,7 +57,7 @@ def studio(args: Namespace) -> None:
     Exit status: 0 ended, 2 a recipe or data that cannot be used, or the extra `studio` is not installed.
     """
     if args.recipe is not None and is_data(args.recipe):
-        raise refusal(f"{args.recipe!r} is no recipe; give data as --data {args.recipe}", "RECIPE")
+        raise refusal(f"{args.recipe!r} is not a recipe; give data as --data {args.recipe}", "RECIPE")
     from augrecipes.studio.server import StudioServer
     from augrecipes.studio.studio import opened
 

@@ -35,7 +35,7 @@ def trial(args: Namespace) -> None:
         raise refusal("which data? Give --data FOLDER, or a list; for pairs --data TARGET=PATH for each target")
     if args.ablate == (len(names) > 1):
         what = "leaves the steps of one recipe out" if args.ablate else "compares two recipes or more"
-        raise refusal(f"a trial {what}, and these are {len(names)}" + " or --ablate" * (not args.ablate), "RECIPE")
+        raise refusal(f"a trial {what}, got {len(names)}" + "; or give --ablate" * (not args.ablate), "RECIPE")
     from augrecipes.bench.report import usable_folder
     from augrecipes.bench.run import by_name
     from augrecipes.bench.sides import Setting

@@ -132,7 +132,7 @@ class BoxRules:
         box = corners[row]
         where = f"box {row} ({', '.join(f'{v:.6g}' for v in box * [*sides, *sides])} px: left, top, right, bottom)"
         if not np.isfinite(box).all():
-            raise DataError(f"{where} is no place: every number must be finite; drop the box or mend the label")
+            raise DataError(f"{where} is not a box: every number must be finite; drop it or mend the label")
         if not has_size[row]:
             raise DataError(f"{where} has no width or height: right must be more than left, and bottom than top")
         size = f"{sides[0]:.0f} px wide and {sides[1]:.0f} px high"

@@ -25,7 +25,7 @@ def moved_rows(rows: np.ndarray, moves: np.ndarray, size: Any, *how: Any) -> np.
     what = address_of(rows), *rows.shape, address_of(moves) if len(moves) else None, len(moves)
     count = kernels.kernel("places", "pllplddpii")(*what, *size, *how)
     if count < 0:
-        raise ValueError("it has no place on the image")
+        raise ValueError("a keypoint is not finite, or beyond all images")
     return rows[:count]
 
 

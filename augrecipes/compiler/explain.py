@@ -54,7 +54,7 @@ _MOST_NAMES = 3  # steps of many
 _WHY_FAST = {
     "warp": "has no crop or linear resize behind it that a merge would pay with",
     "matrix": "has no other colour step beside it to merge with",
-    "pointwise": "is no matrix; nothing is known that could stand for it",
+    "pointwise": "is not a matrix; nothing is known that could stand for it",
 }
 
 _MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (

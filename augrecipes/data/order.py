@@ -214,7 +214,7 @@ class BatchSchedule:
         if self.drop_last and self.total < self.step:
             each = f" for each of {counted(self.world_size, 'rank')}" if self.world_size > 1 else ""
             raise ValueError(
-                f"drop_last=True would leave nothing: an epoch has {counted(self.total, 'sample')}, and a batch of "
+                f"drop_last=True leaves no batch: an epoch has {counted(self.total, 'sample')}, and a batch of "
                 f"{self.batch_size:,}{each} takes {self.step:,}; take a smaller batch_size, or drop_last=False"
             )
         return self

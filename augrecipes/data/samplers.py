@@ -157,7 +157,7 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
         if value not in (None, False):
             raise ValueError(f"{name} says the order: leave {other} out")
     if not length_hint(chosen, 1):
-        raise ValueError(f"{name} would leave nothing: its len() is 0; give it more positions, or smaller batches")
+        raise ValueError(f"{name} is empty: its len() is 0; give it more positions, or smaller batches")
     if ranks_of(chosen) is not None:
         plan = replace(plan, rank=0, world_size=1)
     return SampledSchedule(**vars(plan), sampler=chosen, gives_batches=batch_sampler is not None)

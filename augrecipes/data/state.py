@@ -159,7 +159,7 @@ def restore(state: Any, schedule: BatchSchedule, marks: Mapping[str, Any]) -> Ep
     processors, made the batches before.
     """
     if not isinstance(state, Mapping) or not {"version", "epoch", "fingerprint"} <= set(state):
-        raise LoaderError("this is not a state of an augrecipes loader (want what state_dict() gave)")
+        raise LoaderError("this is not a state of an augrecipes loader : pass what state_dict() returned")
     _number(state, "version", VERSION, VERSION)
     saved, origin = state["fingerprint"], state.get("made_with", {})
     if not (isinstance(saved, Mapping) and isinstance(origin, Mapping)):

@@ -62,9 +62,7 @@ class SampleTransform:
         channels: int | None = None,
     ) -> None:
         if recipe.facts.tiles:
-            raise RecipeError(
-                f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: a bag is no one image"
-            )
+            raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: use ar.TileBags")
         if axes not in sample_inputs.AXES:
             raise ValueError(f"axes must be {', '.join(map(repr, sample_inputs.AXES))}, got {axes!r}")
         warn_unmixed(recipe, mode)
@@ -201,7 +199,7 @@ class BatchTransform:
         self, recipe: Recipe, mode: Any = "train", *, epoch: int = 0, index: str | None = None, **options: Any
     ) -> None:
         if recipe.facts.views and mode == "train":
-            message = "its views are no column of a batch; use ar.Views or recipe.transform()"
+            message = "its views cannot be a column of a batch; use ar.Views or recipe.transform()"
             raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} is of kind {recipe.kind!r}: {message}")
         self._epoch, self._index = epochs.check_epoch(epoch), index
         self._transform = SampleTransform(recipe, mode, **options)

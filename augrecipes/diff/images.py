@@ -91,7 +91,9 @@ def compared(
     (739, 1150, 3)
     """
     if a.kind != b.kind:
-        raise DataError(f"A is of kind {a.kind} and B of kind {b.kind}: no sample is one of both")
+        raise DataError(
+            f"A is of kind {a.kind} and B of kind {b.kind}: no sample fits both; compare recipes of one kind"
+        )
     runs, lines = [], []
     for name, recipe in (("A", a), ("B", b)):
         refuse_stacks(recipe, "and diff draws single images: leave the data out, or draw each by `augrecipes preview`")

@@ -51,7 +51,7 @@ def saved_array(data: bytes) -> SavedArray:
     except Exception as error:  # whatever its header's text makes numpy raise
         raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
     if dtype.hasobject or dtype.subdtype is not None:
-        raise UnreadableError(f"an array of {dtype}, and numbers are read")
+        raise UnreadableError(f"an array of {dtype}, and only numbers are read")
     return SavedArray(first.tell(), shape, dtype, "F" if columns_first else "C")
 
 
@@ -109,7 +109,7 @@ def labels(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
         return ids.view(np.uint8)
     if info.bits > 32 or ids.dtype == np.uint32:
         if ids.min() < -_WIDEST or ids.max() >= _WIDEST:
-            raise UnreadableError(f"mask values of {info.bits} bits, up to {ids.max()}; 32 bits are read")
+            raise UnreadableError(f"mask values of {info.bits} bits, up to {ids.max()}; give at most 32 bits")
         return ids.astype(np.int32)
     return ids
 

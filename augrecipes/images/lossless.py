@@ -83,18 +83,18 @@ class LosslessImage:
     def __init__(self, data: bytes | memoryview, name: str = "it", checked: bool = False) -> None:
         data = memoryview(data)
         if len(data) < _HEAD.size or data[:4] != _MAGIC:
-            raise UnreadableError("it does not begin as an image that is kept without loss")
+            raise UnreadableError("it does not begin as a losslessly packed image does")
         magic, height, width, channels, sample, stated = _HEAD.unpack_from(data)
         count, start = -(-height // TALL) * -(-width // WIDE), _HEAD.size
         if not count or sample >= len(DTYPES) or channels > MOST_CHANNELS or len(data) < start + 8 * count:
-            raise UnreadableError("its head is damaged")
+            raise UnreadableError("its header is damaged")
         table = data[start : start + 8 * count]
         if zlib.crc32(table, zlib.crc32(_HEAD.pack(magic, height, width, channels, sample, 0))) != stated:
-            raise UnreadableError("its head is damaged")
+            raise UnreadableError("its header is damaged")
         sizes, sums = np.frombuffer(table, "<u4").reshape(-1, 2).T
         ends = np.cumsum(sizes, dtype=np.int64) + start + 8 * count
         if height * width * max(channels, 1) * DTYPES[sample].itemsize > (len(data) - start) * _MOST:
-            raise UnreadableError(f"its head is damaged: {height}×{width} pixels are not in {len(data):,} bytes")
+            raise UnreadableError(f"its header is damaged: {height}×{width} pixels are not in {len(data):,} bytes")
         if ends[-1] != len(data):
             raise UnreadableError(f"it has {len(data):,} bytes, and should have {ends[-1]:,}")
         self.name, self.checked, self._data = name, checked, data

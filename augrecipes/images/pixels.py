@@ -70,7 +70,7 @@ def _own_values(raster: NDArray[Any], header: ImageHeader, dtype: np.dtype[Any])
         values = raster.astype(dtype, copy=False)
     exact = raster.dtype.itemsize <= 2 or raster.dtype == dtype
     if not (exact or np.array_equal(values, raster, equal_nan=raster.dtype.kind == "f")):
-        raise UnreadableError(f"values of {raster.dtype} that {dtype} has not: convert it")
+        raise UnreadableError(f"values of {raster.dtype} that {dtype} cannot hold: convert the image")
     return values
 
 
@@ -101,7 +101,7 @@ def as_mask(raster: NDArray[Any], orientation: int, *, floats: bool = False) -> 
     if name in ("int8", "int16") or (name == "uint32" and int(raster.max(initial=0)) < 2**31):
         raster = raster.astype(np.int32)
     elif name not in ("uint8", "uint16", "int32") and not (floats and name in ("float32", "float64")):
-        raise UnreadableError(f"mask values of type {name}; uint8, uint16 and int32 are read")
+        raise UnreadableError(f"mask values of type {name}; give uint8, uint16 or int32")
     return owned(upright(raster, orientation))
 
 

@@ -64,7 +64,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
     if any(word in name for word in _MOVING) or options.get("num_frame"):
         options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
     if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
-        options.refuse("type", f"{said!r} is no data set that can be imported; known are {_KNOWN}")
+        options.refuse("type", f"{said!r} is not a data set that can be imported; known are {_KNOWN}")
     if options.node(_DEGRADATIONS) and degradations is None:
         options.refuse(_DEGRADATIONS, "must be a table of options, beside `datasets` and not in it")
     if name == _MIXED:

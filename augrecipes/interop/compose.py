@@ -51,7 +51,7 @@ def convert(draft: RecipeDraft, call: Call) -> None:
     _add_affines(draft)
     p = call.args.get("p", 1.0)
     if not isinstance(p, int | float) or not 0 <= p <= 1:
-        draft.refuse("p", f"{flow(p)} is no probability: the steps always act", call.place)
+        draft.refuse("p", f"{flow(p)} is not a probability: the steps always act", call.place)
     elif p != 1 and any(isinstance(item, Line) for item in draft.steps):
         draft.steps = [Line(SEQUENTIAL, {"p": p}, call.place, draft.steps, ["p of the Compose"])]
         if last := draft.remarks.get("output"):
@@ -82,7 +82,7 @@ def convert(draft: RecipeDraft, call: Call) -> None:
             line.args[key] = to_name(key, value)
     if (seed := call.args.get("seed")) is not None:
         draft.note(
-            f"The seed {seed} is no part of a recipe: compile(seed={seed}). A.Compose(seed={seed}) gave each of its "
+            f"The seed {seed} is not part of a recipe: compile(seed={seed}). A.Compose(seed={seed}) gave each of its "
             "steps the same numbers, so that two flips with p 0.5 always acted together; here each draws for itself."
         )
 

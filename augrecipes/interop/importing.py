@@ -154,7 +154,7 @@ def of_document(document: Document) -> RecipeDraft:
     """
     place = replace(document.place, file=document.file)
     if document.given and not is_python(document.file):
-        raise wrong("--set says what Python source does not tell, and this is none", place)
+        raise wrong("--set goes with Python source, and this is not Python: leave it out", place)
     with budget.bounded(document.file):
         for name, owns, drafts in READERS:
             if owns(document):

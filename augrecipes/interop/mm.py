@@ -68,7 +68,7 @@ def _pair(scale: Any) -> list[int]:
     if isinstance(scale, int | float):
         return [int(scale), int(scale)]
     if not isinstance(scale, list) or len(scale) != 2 or not all(isinstance(each, int | float) for each in scale):
-        raise Unsupported(f"scale {scale!r} is no pair of numbers")
+        raise Unsupported(f"scale {scale!r} is not a pair of numbers")
     return [int(scale[0]), int(scale[1])]
 
 

@@ -37,7 +37,7 @@ def timm_policy(args: Args, sample: SampleState) -> list[Item]:
     for part in parts:
         match = _PART.fullmatch(part)
         if match is None or match[1] not in known:
-            raise Unsupported(f"{part!r} of {text!r} has no like here; write the string without it")
+            raise Unsupported(f"{part!r} of {text!r} has no equivalent here; write the string without it")
     mean = extra.get("img_mean", [128, 128, 128]) if isinstance(extra, dict) else [128, 128, 128]
     warp = {"interpolation": "linear", "fill": mean[0] if len({*mean}) == 1 else list(mean)}
     deviation = result.get("mstd", 0.0)
@@ -84,7 +84,7 @@ def create_transform(args: Args, sample: SampleState) -> list[Item]:
     odd = [key for key in _ODD if args.get(key)]
     odd += [key for key in ("train_crop_mode", "crop_mode") if args.get(key) not in (None, "rrc", "center")]
     if odd:
-        raise Unsupported(f"{WHOLE} with {odd[0]}={args[odd[0]]!r} has no like here; write its steps out")
+        raise Unsupported(f"{WHOLE} with {odd[0]}={args[odd[0]]!r} has no equivalent here; write its steps out")
     given = [int(each) for each in args.numbers("input_size", 224)]
     size, how = (given * 2)[:2] if len(given) == 1 else given[-2:], args.get("interpolation", "bilinear")
     sized = Args(interpolation="bilinear" if how == "random" else how)

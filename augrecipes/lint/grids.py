@@ -135,7 +135,7 @@ def off_grid_target(recipe: Recipe) -> Findings:
         record, values = registry.record_of(step), registry.effective(step)
         for name in record.pixels if cell > 1 else ():
             if wrong := [number for number in intervals.numbers([values.get(name)]) if number % cell]:
-                message = f"{wrong[0]:g} px are no whole pixels of the coarsest target; write multiples of {cell}"
+                message = f"{wrong[0]:g} px are not whole pixels of the coarsest target; write multiples of {cell}"
                 yield Finding(message, step, name)
         maps = record.grids == "never" and record.is_known and "mask" not in record.targets
         if shared and maps:

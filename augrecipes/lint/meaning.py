@@ -9,7 +9,7 @@ from augrecipes.errors import Fix
 from augrecipes.lint.record import REMOVE, Finding, Findings, acting, along, on_one_grid, rule, sections
 from augrecipes.ops import constants, groups, ranges, sizes
 from augrecipes.ops.records import op_record
-from augrecipes.ops.registry import chance, effective, record_of
+from augrecipes.ops.registry import chance, effective
 from augrecipes.recipe.checks import other_default
 from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.model import Recipe, Step
@@ -78,7 +78,7 @@ def never_acts(recipe: Recipe) -> Findings:
 
 @rule("L104", "unreachable")
 def unreachable(recipe: Recipe) -> Findings:
-    """Steps to a size that the image has already, and steps of colour where there is none left."""
+    """Steps to a size that the image has already."""
     for steps in on_one_grid(recipe):
         maker = ""
         for step, size, then in along(recipe, steps):
@@ -89,19 +89,6 @@ def unreachable(recipe: Recipe) -> Findings:
                 yield Finding(f"{step.name} has nothing to do: {known}", step, None, REMOVE)
             elif then != size:
                 maker = step.name
-        yield from _colours(steps)
-
-
-def _colours(steps: tuple[Step, ...]) -> Findings:
-    grey: Step | None = None
-    for step in steps:
-        chroma = record_of(step).chroma
-        if grey is None:
-            grey = step if chroma == "drops" and chance(step) >= 1 else None
-        elif chroma == "turns":
-            yield Finding(f"{step.name} turns and scales colours, which {grey.name} has removed", step, None, REMOVE)
-        elif chroma is not None:
-            yield Finding(f"{step.name} has nothing to do: {grey.name} has removed every colour", step, None, REMOVE)
 
 
 @rule("L501", "integer-constant", advice=True)

@@ -141,9 +141,7 @@ def on_one_grid(recipe: Any, arguments: Mapping[str, Any]) -> str:
     names = [arguments["source"], arguments["target"]]
     for name in names:
         if name not in recipe.scales:
-            return (
-                f"{name!r} is no target of `scales:`, which has {', '.join(recipe.scales)}; name `source` and `target`"
-            )
+            return f"{name!r} is not in `scales:`, which has {', '.join(recipe.scales)}; name `source` and `target`"
     if names[0] == names[1]:
         return "source and target are the same"
     if recipe.scales[names[0]] != recipe.scales[names[1]]:

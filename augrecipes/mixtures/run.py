@@ -128,7 +128,7 @@ def shares(labels: Array, classes: int | None) -> Array:
         return labels.astype(np.float32)
     if classes is None:
         raise CollateError(
-            "mixes labels, and nobody says of how many classes: write `classes:` here, or give classes= to ar.collate"
+            "needs the number of classes to mix labels: write `classes:` here, or give classes= to ar.collate"
         )
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise CollateError(f"mixes labels of {classes} classes, 0 to {classes - 1}, and there is {labels.max()}")

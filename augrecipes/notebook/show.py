@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,7 +21,7 @@ from augrecipes.demo.tissue import CLASSES as TISSUES
 from augrecipes.demo.tissue import LABORATORIES, render_tile
 from augrecipes.diff.images import compared
 from augrecipes.errors import DataError
-from augrecipes.interop.gain import targets_on
+from augrecipes.ops import box_formats, records
 from augrecipes.ops.matlab_bicubic import imresize
 from augrecipes.preview import sheet_of
 from augrecipes.preview.rows import SheetRequest
@@ -179,3 +180,20 @@ def _photo(size: tuple[int, int]) -> NDArray[np.uint8]:
 def _tissue(size: tuple[int, int], number: int) -> NDArray[np.uint8]:
     tissue = TISSUES[(number + 2) % len(TISSUES)]
     return render_tile(tissue, size, LABORATORIES[0], np.random.default_rng(number)).image
+
+
+def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
+    """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
+    height, width = image.shape[:2]
+    targets: dict[str, Any] = {"image": image}
+    if recipe.inputs.mask == "required" or any(records.op_record(step.name).needs == "mask" for step in recipe.walk()):
+        targets["mask"] = (image[..., 0] > median(image[::16, ::16, 0].ravel().tolist())).astype(np.uint8)
+    boxes, points = recipe.inputs.boxes, recipe.inputs.keypoints
+    if boxes is not None:
+        middle = np.array([[width, height, 3 * width, 3 * height]]) / 4
+        targets["boxes"] = box_formats.from_corners_px(middle, boxes.format, height, width)
+        targets |= {boxes.labels: [1]} if boxes.labels else {}
+    if points is not None:
+        targets["keypoints"] = np.array([[width // 3, height // 3, *[1.0] * (len(points.format) - 2)]], np.float32)
+        targets |= {points.labels: [1]} if points.labels else {}
+    return targets

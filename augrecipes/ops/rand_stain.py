@@ -138,7 +138,7 @@ def stain_template(
     found = (_measured(np.ascontiguousarray(image), space, white_threshold) for image in items)
     measured = [each[1:] for each in found if each is not None]
     if not measured:
-        raise ValueError("there is no tissue in the images, of which a template could be measured")
+        raise ValueError("no image shows tissue, so no template can be measured; give images of stained tissue")
     template: dict[str, Any] = {"color_space": space.upper(), "methods": "Reinhard"}
     for channel, numbers in zip(space.upper(), np.moveaxis(np.array(measured), 2, 0), strict=True):
         template[channel] = {

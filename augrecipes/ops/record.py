@@ -22,7 +22,6 @@ Grids = Literal["same", "alike", "never"]
 Resizes = Literal["whole", "window", "target"]
 Crops = Literal["centre", "anywhere", "placed"]
 Effect = Literal["field", "padding", "compression", "noise"]
-Chroma = Literal["drops", "swaps", "turns"]
 
 _ON_LEVELS = frozenset({"from_lab", "inpaint_ns", "inpaint_telea"})
 # What holds where the arguments are not those of a fact.
@@ -31,7 +30,6 @@ _UNLESS: Mapping[str, Mapping[str, Any]] = {
     "random": {"random": True},
     "statistics": {"statistics": ""},
     "grids": {"grids": "never"},
-    "chroma": {"chroma": None},
     "own_noise": {"own_noise": ""},
     "resizes": {"resizes": "whole"},
 }
@@ -101,7 +99,6 @@ class OpRecord:
         needs: the target without which it raises.
         effect: what no kernel of several steps does: it bends the image by a `field` of displacements, paints a
             border (`padding`), loses detail all over it (`compression`), or draws each pixel for itself (`noise`).
-        chroma: what it does to the differences between channels, and nothing else: `drops`, `swaps` or `turns` them.
         channels_after: from the arguments (defaults merged) to how many channels it makes; None: as many as before.
         wide: the arguments whose default is far wider than that of the same step elsewhere.
         instead: what stands for it in an evaluation that is written by hand.
@@ -169,7 +166,6 @@ class OpRecord:
     draw_period: int = 1
     needs: Literal["boxes", "mask"] | None = None
     effect: Effect | None = None
-    chroma: Chroma | None = None
     channels_after: Callable[[Mapping[str, Any]], int] | None = None
     wide: tuple[str, ...] = ()
     instead: str = ""
@@ -297,7 +293,7 @@ class OpRecord:
     @property
     def of_some_channels(self) -> OpRecord:
         """What holds where it changes some channels alone: no rule knows that, and no kernel does it."""
-        return _without(self, ("action", "own_noise", "chroma"))
+        return _without(self, ("action", "own_noise"))
 
     @property
     def joined_error(self) -> tuple[float, float]:

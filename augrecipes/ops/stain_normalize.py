@@ -135,7 +135,9 @@ def _named(name: str, method: Method) -> StainEstimate:
     """A reference by its name. ValueError names the known ones."""
     known = {word: each for word, each in REFERENCES.items() if (len(each.numbers) == 6) == (method == "reinhard")}
     if name not in known:
-        raise ValueError(f"reference {name!r} is no file, and by {method} no name; known is {', '.join(known)}")
+        raise ValueError(
+            f"reference {name!r} is neither a file nor a name of {method}; its names are {', '.join(known)}"
+        )
     return known[name]
 
 
@@ -165,7 +167,7 @@ def _of_files(paths: tuple[str, ...], method: Method) -> StainEstimate:
     except (OSError, ValueError, TypeError) as error:
         raise DataError(getattr(error, "strerror", None) or str(error), path=paths[0]) from error
     if (estimate := estimate_stains((read_reference(file, 3, None) for file in files), method)) is None:
-        raise DataError("the reference has no tissue whose stains can be told", path=paths[0])
+        raise DataError("the reference shows no tissue, so its stains cannot be measured; give another", path=paths[0])
     return estimate
 
 

@@ -150,7 +150,7 @@ def _opened(path: Place) -> Store:
     index.check(about, "part", str(path / NAME), "about.")
     if part is None or about["part"] != [*part]:
         number = " of ".join(map(str, about["part"]))
-        raise StoreError(f"is part {number} by what it says: name its folder so", str(path))
+        raise StoreError(f"holds part {number}, and its folder is called otherwise: rename the folder", str(path))
     times = max(1, about["epochs"])
     if store.rows != len(part.units(about["units"])) * times:
         raise StoreError("holds other rows than this part of its packing: pack it again", str(path))
@@ -161,5 +161,5 @@ def notes_of(store: Store) -> Texts:
     """What is known of each row of a part, besides its pixels; StoreError where that is missing."""
     notes = store.columns.get("note")
     if not isinstance(notes, Texts) or len(notes) != store.rows:
-        raise StoreError("no part of a packing: its rows have no notes; pack it again", str(store.path))
+        raise StoreError("not a part of a packing: its rows have no notes; pack it again", str(store.path))
     return notes

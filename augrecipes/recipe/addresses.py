@@ -172,7 +172,7 @@ def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value:
             inner = MappingNode({}, place)
             table.entries[word], table.at[word] = inner, place
         if not isinstance(inner, MappingNode):
-            problems.add("E505", place, f"{word!r} is no mapping, so nothing inside it can be set", address)
+            problems.add("E505", place, f"{word!r} is not a mapping, so nothing inside it can be set", address)
             return
         table = inner
     table.entries[rest[-1]], table.at[rest[-1]] = value, place

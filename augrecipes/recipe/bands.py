@@ -28,10 +28,10 @@ def read_bands(said: Mapping[str, Any]) -> inputs.Bands:
     """
     names = tuple(said.get("names", ()))
     if bool(names) == ("count" in said):
-        raise ChannelError("", "needs `names: [r, g, b, nir]`, or `count: 4` of channels without names; one of both")
+        raise ChannelError("", "needs `names: [r, g, b, nir]` or, without names, `count: 4`; write one of them")
     for name in names:
         if not name or name.isdecimal():
-            raise ChannelError("names", f"the name of a channel is no number, got {name!r}")
+            raise ChannelError("names", f"a channel's name is text and not a number, got {name!r}")
         if names.count(name) > 1:
             raise ChannelError("names", f"channel {name!r} is named twice")
     count = len(names) or int(said["count"])
@@ -82,7 +82,7 @@ def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple
     if isinstance(values, dict):
         channel_numbers([*values], names, key=key)
         if missing := [name for name in names if name not in values]:
-            raise ChannelError(key, f"says nothing of channel {', '.join(missing)}")
+            raise ChannelError(key, f"has no number for channel {', '.join(missing)}")
         values = [values[name] for name in (names[::-1] if color == "bgr" else names)]
     return tuple(map(float, values if isinstance(values, list) else [values]))
 

@@ -126,7 +126,7 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     partners = [*chain(*points.flip_pairs or ())]
     kinds, at = {*map(type, partners)}, getattr(node.entries.get("keypoints"), "at", {})
     if points.of is not None and "boxes" not in inputs:
-        message = "there are no boxes that they could be of; declare `boxes:`, or leave it out"
+        message = "the recipe declares no boxes for them to belong to; declare `boxes:`, or leave `of` out"
         context.problems.add("E402", at["of"], message, "inputs.keypoints.of")
     if len({*partners}) < len(partners) or len(kinds) > 1 or (str in kinds and not points.labels):
         message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from augrecipes.errors import counted
 from augrecipes.ops import bounds, catalog, schedule
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
@@ -118,7 +119,7 @@ class Recipe(Displayed, RecipeMethods):
     derived: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Recipe {self.name}, {self.kind}, {self.optimize}: {named(self.steps)}>"
+        return f"<Recipe {self.name}, {self.kind}, {self.optimize}, {counted(len(self.steps), 'step')}>"
 
     @property
     def facts(self) -> Facts:
@@ -237,16 +238,3 @@ def canonical(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [canonical(v) for v in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_NAMED = 6  # steps of a `repr`
-
-
-def named(steps: Sequence[Step]) -> str:
-    """Steps by their labels, in a line; of many the first.
-
-    >>> named(())
-    'no steps'
-    """
-    more = [f"and {len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
-    return ", ".join([*(step.site for step in steps[:_NAMED]), *more]) or "no steps"

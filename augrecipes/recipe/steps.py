@@ -226,10 +226,10 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
         label = f"{name}.{key}"
         if key not in context.facts.keys and (owner := kinds.owners(key)):
             place, message = body.at.get(key, node.place), f"belongs to recipes of kind {owner}"
-            context.problems.add("E207", place, message, label, _meant(name, key))
+            context.problems.add("E207", place, message, label)
             continue
         if key in ("target", "at"):
-            names = _targets(context, node, label, _meant(name, key), one=key == "at")
+            names = _targets(context, node, label, one=key == "at")
             values |= {key: names[0] if key == "at" else names} if names else {}
         elif key == "channels":
             values[key] = step_channels(context, node, label)
@@ -256,13 +256,7 @@ def check_id(context: Context, node: Node, label: str) -> None:
         context.ids[value] = node.place
 
 
-def _meant(name: str, key: str) -> Hint:
-    """The argument of a class that papers call by the name of a reserved key."""
-    mistaken = key == "target" and "reference" in (registry.arguments(name) or {}).get("properties", ())
-    return Hint("; did you mean the argument 'reference'?") if mistaken else NO_HINT
-
-
-def _targets(context: Context, node: Node, label: str, meant: Hint, *, one: bool) -> tuple[str, ...]:
+def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[str, ...]:
     items = [node] if isinstance(node, Scalar) else node.items if isinstance(node, ListNode) and not one else []
     names: list[str] = []
     if not items:
@@ -274,7 +268,7 @@ def _targets(context: Context, node: Node, label: str, meant: Hint, *, one: bool
             context.problems.add("E309", item.place, f"must be a target's name, got {describe(item)}", label)
         elif value not in context.scales:
             message = f"unknown target {value!r}; `scales:` has {', '.join(context.scales) or 'none'}"
-            context.problems.add("E314", item.place, message, label, near(value, context.scales) or meant)
+            context.problems.add("E314", item.place, message, label, near(value, context.scales))
         elif value in names:
             context.problems.add("E309", item.place, f"target {value!r} is named twice", label)
         else:

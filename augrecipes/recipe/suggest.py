@@ -112,7 +112,7 @@ def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
         return NO_HINT
     if " " not in text:
         return hint_at(text)
-    if text.startswith(("leave it out", "it is no step")):
+    if text.startswith(("leave it out", "it is not a step")):
         return Hint(f"; {text}", (Fix("remove"),))
     fixes = (Fix("step" if yaml[0].isupper() else action, yaml) for yaml in _SNIPPET.findall(text))
     return Hint(f"; {text}", tuple(fixes))

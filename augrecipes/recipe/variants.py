@@ -36,7 +36,7 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     count = counted(len(steps.items) if isinstance(steps, ListNode) else 1, "transform")
     file = "FILE" if top.place.file.startswith("<") else top.place.file  # else a text or a mapping of the caller's
     way = f"`augrecipes import {file} -o recipe.yaml`, or ar.from_albumentations, makes it one"
-    message = f"{version} saved this pipeline of {count}, which is no recipe: {way}"
+    message = f"{version} saved this pipeline of {count}, which is not a recipe: {way}"
     raise problems.stop("E117", top.place, message, "A.save")
 
 
@@ -181,7 +181,12 @@ class Variants:
         same = [index for index, link in enumerate(chain) if link.path == parent.path]
         if same:
             circle = " → ".join(link.shown for link in (*chain[same[0] :], parent))
-            raise problems.stop("E503", node.place, f"a circle: {circle}", "extends")
+            raise problems.stop(
+                "E503",
+                node.place,
+                f"a circle of recipes that extend each other: {circle}; take one `extends:` out",
+                "extends",
+            )
         if len(chain) >= limits.MAX_VARIANTS:
             message = f"more than {limits.MAX_VARIANTS} recipes extend one another"
             raise problems.stop("E504", node.place, message, "extends")
@@ -195,7 +200,7 @@ class Variants:
             path = gallery.path(name).resolve()
             return SourceFile(str(path), path, path.parent)
         if source.root is None or source.path is None:
-            message = f"{name!r} is no recipe of the gallery, and text without a file can extend no path"
+            message = f"{name!r} is not a recipe of the gallery, and a recipe without a file cannot extend a path"
             raise problems.stop("E501", place, message, "extends", near(name, gallery.gallery_names()))
         try:
             path = (source.path.parent / name).resolve()

@@ -238,7 +238,7 @@ def _source_at(data: Any) -> Any:
         return TarShards(data)
     path = Path(data)
     if path.suffix != ".npy" or not path.is_file():
-        what = "is no source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
+        what = "is not a source: give a function that opens it, tar archives, or an .npy file of N×H×W×C"
         raise DataError(what if path.exists() else "no such file or folder", str(path))
     return partial(_SavedRows, os.fspath(data))
 

@@ -83,7 +83,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     if array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
     elif array.dtype != dtype:
-        raise DataError(f"an image of {array.dtype}; uint8 (0 to 255) and floats (0 to 1) are taken")
+        raise DataError(f"an image of {array.dtype}; give uint8 (0 to 255) or floats (0 to 1)")
     if channels in (None, array.shape[2]):
         return _sealed(array)
     declared = array.shape[2] != 4  # nobody says that it is alpha
@@ -96,7 +96,7 @@ def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
     """An array as uint16, or as float32, to which larger floats are rounded; its values stay. Raises DataError."""
     kind, bits = array.dtype.kind, 8 * array.dtype.itemsize
     if kind not in "uif":
-        raise DataError(f"an image of {array.dtype}; whole numbers and floats are taken")
+        raise DataError(f"an image of {array.dtype}; give integers or floats")
     # Tensors and Pillow have 16 bits in wider numbers.
     is_level = dtype == "uint16" and kind != "f" and bits > 8 and array.min() >= 0 and array.max() <= _LEVELS
     header = ImageHeader("array", 1, 1, 16) if is_level else ImageHeader("array", 1, 1, bits, sample_kind=kind)  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
         array = array[0] if array.shape[0] == 1 else array[:, :, 0]
     if array.ndim not in (2, 3) or not array.size:
-        raise DataError(f"a mask of shape {array.shape}; H×W is taken")
+        raise DataError(f"a mask of shape {array.shape}; give H×W")
     if array.dtype.kind == "f" and array.ndim == 2:
         return _sealed(array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False))
     if array.dtype.kind not in "biu":
@@ -171,7 +171,9 @@ def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:
             axes = "hwc" if first not in _COLOURS and last in _COLOURS else "chw"
         return plain_array(value), axes
     if not hasattr(value, "__array__") and not hasattr(value, "__array_interface__"):
-        raise DataError(f"a {type(value).__name__} is no image: give one of Pillow, numpy or torch, bytes or a path")
+        raise DataError(
+            f"a {type(value).__name__} is not an image: give one of Pillow, numpy or torch, bytes or a path"
+        )
     return np.asarray(value), axes
 
 
@@ -180,7 +182,7 @@ def _laid_out(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[
     if array.ndim == 2:
         array, axes = array[:, :, None], "hwc"
     if array.ndim != 3 or not array.size:
-        raise DataError(f"an image of shape {array.shape}; H×W×C, C×H×W and H×W are taken")
+        raise DataError(f"an image of shape {array.shape}; give H×W×C, C×H×W or H×W")
     fits = (*_COLOURS, channels)
     if axes == "auto" and array.shape[2] not in fits and array.shape[0] in fits:
         raise DataError(f'an array of shape {array.shape} looks like C×H×W: say axes="chw", or turn it')
@@ -201,7 +203,7 @@ def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
     for dtype in (np.uint8, np.uint16, np.int32):
         if np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max:
             return labels.astype(dtype)
-    raise DataError(f"mask values from {least} to {most}; 32 bits are read")
+    raise DataError(f"mask values from {least} to {most}; give at most 32 bits")
 
 
 def _sealed(array: NDArray[Any]) -> NDArray[Any]:
@@ -285,7 +287,7 @@ def _points(name: str, value: Any) -> NDArray[np.float32]:
     if not points.size:
         return np.zeros((0, _POINTS[name]), np.float32)
     if points.ndim != 2 or points.shape[1] < _POINTS[name]:
-        raise DataError(f"{name} of shape {points.shape}; (n, {_POINTS[name]}) is taken")
+        raise DataError(f"{name} of shape {points.shape}; give (n, {_POINTS[name]})")
     return points
 
 

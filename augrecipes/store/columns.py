@@ -151,7 +151,9 @@ def as_texts(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
     """Returns the table of texts that two arrays are. Raises ValueError where they are none."""
     plain = (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) == ("|u1", 1, "<i8", 1)
     if not (plain and len(offsets) and are_offsets(offsets, len(text))):
-        raise ValueError("a column of text is no text: bytes, one text behind another, and where each begins and ends")
+        raise ValueError(
+            "damaged: a column of text should be bytes, one text after another, and where each begins and ends"
+        )
     return Texts(text, offsets)
 
 

@@ -223,7 +223,7 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     value = edit.GONE if request.value is None else request.value
     spans = edit.read_spans(text)
     if not isinstance(spans.top, nodes.MappingNode):
-        raise Refused(422, "text", "the text is no recipe")
+        raise Refused(422, "text", "the text is not a recipe")
     step = edit.steps_of(spans).get(path)
     inherits = "extends" in spans.top.entries
     if inherits and (step is None or (path.startswith("steps") and "steps" not in spans.top.entries)):

@@ -107,7 +107,7 @@ class TrialRun:
         self._without_eval = [name for name, recipe in named.items() if recipe.eval is None]
         if not named or (ablate and len(named) > 1):
             what = "ablation leaves the steps of one recipe out" if ablate else "a trial compares recipes"
-            raise BenchError(f"{what}, and these are {len(named)}")
+            raise BenchError(f"{what}, got {len(named)}")
         if not all(limit is None or 0 < limit < inf for limit in (minutes, seeds, epochs)) or (seeds or 0) % 1:
             raise BenchError("minutes, seeds and epochs are more than 0, and seeds a whole number")
         if ablate:

@@ -222,7 +222,7 @@ class Canvas:
             if fill is None:
                 raise DataError(
                     f"{np.count_nonzero(unseen):,} of {unseen.size:,} px of the source are in no view, as steps of "
-                    "evaluation cut them off: say what is there, such as fill=0"
+                    "evaluation cut them off: choose a value for them, such as fill=0"
                 )
             self.planes[:, unseen] = fill
         return self.planes

@@ -230,7 +230,7 @@ def render_worst(
     both = [make(steady, optimize) for optimize in ("none", verification.optimize)]
     rows = [row for worst in verification.worst if (row := _row(verification, worst, reader, both))]
     if not rows:
-        raise DataError("there is nothing to show: a pipeline refuses the worst samples, or they cannot be read")
+        raise DataError("nothing can be shown: the worst samples cannot be read, or a step fails on them")
     broken = [f"{law.law} of {law.target} in {law.broken} of {law.samples}" for law in verification.broken]
     verdict = f"broken: {', '.join(broken)}" if broken else "all contracts hold"
     lines = [

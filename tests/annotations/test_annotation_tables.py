@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Files, str, tuple[str, ...]]] = {
     "no images": (of_coco(image={"file_name": "b.png"}), "i.json", ("its images were not found: no 'b.png' in",)),
     "equal ids": (of_coco(images=[IMAGE] * 2), "i.json", ("image id 9: there is another",)),
     "no JSON": ({"i.json": '{"images": [\n{"id": 1},\n}'}, "i.json", ("i.json:3: not valid JSON",)),
-    "other JSON": ({"i.json": {"a": 1}}, "i.json", ("is no COCO file: no list of images and no annotations",)),
+    "other JSON": ({"i.json": {"a": 1}}, "i.json", ("is not a COCO file: it has no list of images",)),
     "a list": ({"i.json": "[1]"}, "i.json", ("i.json", "outermost value should be an object")),
     "captions": (of_coco(annotations=[{"image_id": 9, "id": 4, "caption": "a"}]), "i.json", (
         "annotation 4: ", "`category_id`", "are these captions")),

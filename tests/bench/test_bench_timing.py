@@ -266,7 +266,7 @@ def test_records_that_are_none(report: dict[str, Any], tmp_path: Path) -> None:
         (json.dumps({**report, "sides": [bent, *report["sides"][1:]]}), "changed or cut"),
         (
             json.dumps({**report, "recipes": [{**report["recipes"][0], "yardstick": "nonsense"}]}),
-            "cannot be read any more",
+            "can no longer be read",
         ),
     ):
         file.write_text(text)

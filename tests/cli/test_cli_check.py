@@ -61,22 +61,20 @@ def test_what_a_variant_inherits_is_reported_at_extends(run, write):
     assert run("check", "some/x.yaml", "--strict").exit_code == 0
 
 
-def test_folders_patterns_and_gallery_names(run, write):
+def test_folders_and_gallery_names(run, write):
     write("some/a.yaml", GOOD)
     write("some/deep/b.yml", WARNS)
     write("some/.hidden/c.yaml", BROKEN)
     write("some/notes.txt", BROKEN)
     (line,) = run("check", "some").stdout.splitlines()
     assert line.startswith("some/deep/b.yml:4:5: L102")
-    assert run("check", "some/*.yaml", "--strict").exit_code == 0
-    assert run("check", "some/**/*.yml", "--strict").exit_code == 1
     assert run("check", "folder-128", "some/a.yaml", "some").stderr.startswith("3 recipes")
     result = run("check", "--strict", *gallery_names())
     assert (result.exit_code, result.stdout) == (0, "")
     assert len(gallery_names()) >= 6
 
 
-@pytest.mark.parametrize("given", ["missing.yaml", "missing", "no*.yaml", "empty"])
+@pytest.mark.parametrize("given", ["missing.yaml", "missing", "empty"])
 def test_what_leads_nowhere(run, tmp_path, given):
     (tmp_path / "empty").mkdir()
     result = run("check", given)

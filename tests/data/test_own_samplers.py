@@ -199,7 +199,7 @@ def test_an_order_that_cannot_be_had_again_is_an_error_and_not_another_order() -
     ids=lambda options: next(iter(options)),
 )
 def test_a_sampler_of_nothing(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"sampler would leave nothing: its len\(\) is 0"):
+    with pytest.raises(ValueError, match=r"sampler is empty: its len\(\) is 0"):
         loader(Gathering(N), **options)
 
 

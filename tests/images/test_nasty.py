@@ -225,5 +225,5 @@ def test_masks_of_whole_numbers(tmp_path: Path) -> None:
         )
         np.testing.assert_array_equal(read_mask(file), IDS.astype(dtype))
     np.save(file, IDS.astype(np.int64) << 40)
-    with pytest.raises(ar.DataError, match="32 bits are read"):
+    with pytest.raises(ar.DataError, match="at most 32 bits"):
         read_mask(file)

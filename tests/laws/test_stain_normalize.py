@@ -321,7 +321,7 @@ def test_references_are_names_numbers_and_files(tmp_path: Path) -> None:
     ("{method: reinhard, reference: macenko}", ("StainNormalize.reference:", "crc")),
     ("{source: {stains: [[1, 0, 0], [0, 1, 0]], most: [.inf, 1]}}", ("StainNormalize.source:", "above 0")),
     ("{method: reinhard, reference: {mean: [1, 2, 3], std: [1, 0, 3]}}", ("`std`, 3 numbers above 0",)),
-    ("{target: macenko}", ("E207", "did you mean the argument 'reference'?")),
+    ("{target: macenko}", ("E207", "belongs to recipes of kind pair")),
     ("{method: macenco}", ("macenko",)),
     ("{source: slide}", ("source",)),
     ("{light: 0}", ("light",)),

@@ -231,9 +231,9 @@ def test_a_broken_tile_is_named_and_its_neighbours_are_read(folder: Path, kind: 
 def test_what_is_no_slide_is_told(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.svs"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=f"^{re.escape(str(path))}: is no slide"):
+    with pytest.raises(DataError, match=f"^{re.escape(str(path))}: is not a slide"):
         open_slide(str(path))
-    with pytest.raises(DataError, match="is no slide"):
+    with pytest.raises(DataError, match="is not a slide"):
         open_slide(str(tmp_path))
 
 

@@ -293,8 +293,8 @@ def test_archives_by_patterns(several: list[Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("val-*.tar", "no archive is called so"),
-        ("empty", "has no tar archive in it"),
+        ("val-*.tar", "there is no archive of this name"),
+        ("empty", "no tar archive is in this folder"),
         ("x.tar", "no such file"),
     ],
 )

@@ -477,7 +477,7 @@ def test_names_are_told_apart_and_limits_are_more_than_nothing(sides):
     for how in ({"seeds": 0}, {"seeds": 2.5}, {"minutes": -1}, {"minutes": np.nan}, {"epochs": 0}):
         with pytest.raises(BenchError, match="are more than 0"):
             ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, **how)
-    with pytest.raises(BenchError, match="a trial compares recipes, and these are 0"):
+    with pytest.raises(BenchError, match="a trial compares recipes, got 0"):
         ar.trial([], sides)
 
 
@@ -526,5 +526,5 @@ def test_an_ablation_ranks_the_steps_by_what_they_bring(sides):
     differences = [one.difference for one in table.verdicts]
     assert differences == sorted(differences, reverse=True)
     assert table.verdicts[-1].verdict == "b"
-    with pytest.raises(BenchError, match="steps of one recipe out, and these are 2"):
+    with pytest.raises(BenchError, match="steps of one recipe out, got 2"):
         ar.trial([whole, recipe("plain")], sides, ablate=True)

@@ -66,7 +66,7 @@ class Noise:
         """The image, uint8, with whole levels of the noise added to it."""
         image, kernels = np.ascontiguousarray(image), library()
         if kernels is None:
-            raise RuntimeError("noise is counted by native kernels, and there are none any more")
+            raise RuntimeError("this noise needs the native kernels, and this process has none: `augrecipes doctor`")
         out, channels = np.empty(image.shape, image.dtype), self.shape[2] if len(self.shape) == 3 else 1
         add = kernels.kernel("own_noise", "lffpplii")
         numbers = (prod(self.shape[:2]), channels, int(self.shared))

@@ -132,7 +132,7 @@ class ProgramMaker:
                 raise OpaqueError(f"{op.label} {why}")
             if step is not None and (known := _known(step, op, like)) not in self._tried:
                 if not matches_reference(self._kernels, step, op, self._seed, self.position, like):
-                    raise OpaqueError(f"{op.label} changes masks otherwise here")
+                    raise OpaqueError(f"{op.label} changes these masks in another way than the kernels")
                 self._tried.add(known)
             ops.append(replace(op, p=1.0) if op.numbers is NO_OP else op)
         program = Program(self._kernels, ops, MaskSink(wide=wide), self._seed, self._pixels, labels=True)

@@ -89,12 +89,12 @@ class Walk:
         if all(op.numbers not in (UNKNOWN_OP, EXIT) for _, op in merged):
             return merged
         if self.labels:
-            raise OpaqueError(f"{node.site} moves masks otherwise")
+            raise OpaqueError(f"{node.site} moves masks in another way than the image")
         self.unmerged.add(node.site)
         return []
 
     def _unit(self, one: Lowered, as_numbers: AsNumbers) -> encodings.Unit:
-        """A step or a group, opened; a group that chooses as only albumentations knows is one step."""
+        """A step or a group, opened; a group that makes its choice inside albumentations is one step."""
         step = one.transform
         if is_gated(step):
             op = self.op(step, _encode_nothing if isinstance(one.node, ObjectStep) else as_numbers)

@@ -10,12 +10,12 @@ from augrecipes.compat.albumentations import Compose
 from augrecipes.compiler.lowering.lower import Sites, lower
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.run.output_size_guard import guard
-from augrecipes.recipe.model import named
+from augrecipes.errors import counted
 from augrecipes.report import Displayed
 
 # What is said where somebody tries what cannot work.
 _NESTED = (
-    "a compiled pipeline keys its own draws and ends in the recipe's output, so it is no step of another Compose or "
+    "a compiled pipeline keys its own draws and ends in the recipe's output, and is never a step of another Compose or "
     "group: write their steps into the recipe (OneOf and other groups too; a class of your own: ar.register), give "
     "them recipe.to_albumentations(), or call one after the other. How masks are sampled, say it in the recipe, step "
     "by step"
@@ -69,7 +69,7 @@ class AsCompose(Displayed, Compose):
     def __repr__(self) -> str:
         of = self.compiled
         what = f"{of.recipe.name}, {of.mode}, {of.optimize}, seed {of.seed}"
-        return f"<{type(self).__name__} {what}: {named(of.steps)}>"
+        return f"<{type(self).__name__} {what}, {counted(len(of.steps), 'step')}>"
 
     def indented_repr(self, indent: int = 0) -> str:
         """As `repr`; `indent` changes nothing."""

@@ -80,7 +80,7 @@ def _numbers(data: dict[str, Any], key: str, rows: int | None) -> Any:
         found = np.asarray(data[key])
         if found.shape != (rows,) or (rows and found.dtype.kind not in "iu"):
             raise DataError(
-                f"{key} of shape {found.shape} and {found.dtype} is no whole number for each of {rows} rows"
+                f"{key} of shape {found.shape} and {found.dtype} should be one whole number for each of {rows} rows"
             )
         data[key] = found.astype(np.int64)
     return None if rows is None else data.get(key)

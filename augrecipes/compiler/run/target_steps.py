@@ -216,7 +216,7 @@ def on_grid(size: Size, factor: Fraction) -> Size:
     if rows.denominator != 1 or columns.denominator != 1:
         cell = factor.denominator
         raise DataError(
-            f"an image of {size[0]}×{size[1]} px is no whole number of pixels of a target of scale {float(factor):g}: "
+            f"an image of {size[0]}×{size[1]} px is not whole pixels of a target of scale {float(factor):g}: "
             f"let its sides be multiples of {cell} px, by a crop, a pad or a resize in front"
         )
     return int(rows), int(columns)

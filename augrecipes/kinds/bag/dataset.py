@@ -254,7 +254,7 @@ def picking_rule(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, p
     most = rule.max_tiles if max_tiles is None else max_tiles
     most = None if most is None else count("max_tiles", most, 1)
     if most is not None and most < least:
-        raise ValueError(f"max_tiles={most} is below min_tiles={least}: no bag would do")
+        raise ValueError(f"max_tiles={most} is below min_tiles={least}: no bag could have enough tiles")
     return Bag(most, least, how)
 
 

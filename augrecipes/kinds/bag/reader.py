@@ -70,7 +70,7 @@ def check(
     """
     arguments, findings = as_given(recipe, data), Findings()
     if isinstance(arguments.root, SlideFiles):
-        raise DataError("slides are looked at as they are listed: `augrecipes preview` names those that are broken")
+        raise DataError("slides are opened when they are listed; `augrecipes preview` names the broken ones")
     more = {} if arguments.files is None else {"split": split, **arguments.more}
     table = bags_of(recipe, arguments.root, arguments.files, findings=findings, **more)
     of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)

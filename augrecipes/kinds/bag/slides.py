@@ -227,11 +227,11 @@ def slides_of(named: Mapping[str, Any]) -> SlideFiles:
     words = {name: value for name, value in named.items() if name != _SLIDES}
     if strange := [name for name in words if name not in _WORDS]:
         known = ", ".join(f"{name}=" for name in _WORDS)
-        raise DataError(f"{', '.join(f'{name}=' for name in strange)}: beside slides= there may be {known}")
+        raise DataError(f"{', '.join(f'{name}=' for name in strange)}: unknown beside slides=, which takes {known}")
     try:
         values = {name: _WORDS[name](value) if isinstance(value, str) else value for name, value in words.items()}
         labels = values.pop("labels", None)
         return SlideFiles(named[_SLIDES], Windows(**values), labels)
     except (TypeError, ValueError) as error:
         given = ", ".join(f"{name}={value}" for name, value in words.items())
-        raise DataError(f"what stands beside slides= makes no sense ({given}): {error}") from None
+        raise DataError(f"wrong words beside slides= ({given}): {error}") from None

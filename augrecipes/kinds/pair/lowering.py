@@ -116,7 +116,7 @@ class _TargetWalk(Walk):
             return
         first, *rest = self._unit(entry, encode_alone)
         if first[1].numbers is EXIT:
-            raise OpaqueError(f"{first[1].label} chooses as only albumentations knows")
+            raise OpaqueError(f"{first[1].label} makes its choice inside albumentations")
         yield from (first, *rest)
 
     def _shared(self, step: PairStep) -> Op:

@@ -167,7 +167,7 @@ def _times(value: Any, factor: Fraction, step: Step, name: str) -> Any:
         return value
     scaled = value * factor
     if scaled.denominator != 1:
-        raise _refusal(step, f"{name}: {value} px are no whole number of cells of the targets' common grid")
+        raise _refusal(step, f"{name}: {value} px are not a whole number of cells of the targets' common grid")
     return int(scaled)
 
 

@@ -59,7 +59,6 @@ RECORDS = (
         },
         grids="same",
         gain=amplify.to_gray,
-        chroma="drops",
         channels_after=lambda a: int(a.get("num_output_channels", 3)),
         limits={"num_output_channels": (1, 128)},
         mend="pixel_mends:NarrowGrey",
@@ -88,7 +87,6 @@ RECORDS = (
         "pointwise",
         channels=None,
         gain=1.0,
-        chroma="swaps",
         native=encoder(EFFECTS.SHUFFLES_CHANNELS, DRAWS.ORDER, draws=["channels_shuffled"]),
     ),
     _recolouring(
@@ -96,8 +94,6 @@ RECORDS = (
         "pointwise",
         deep="ColorJitter",
         in_levels=True,
-        chroma="turns",
-        when={"chroma": lambda a: a.get("val_shift_limit") in (0, [0, 0])},
         neutral=_HSV,
         only_draws=(*_HSV,),
         native=uniform(

@@ -40,7 +40,7 @@ def read(source: files.PathView, options: records.AnnotationOptions, annotations
     if not isinstance(content, dict):
         raise DataError("the outermost value should be an object, { ... }", file)
     if missing := [name for name in _PARTS if not isinstance(content.get(name), list)]:
-        raise DataError(f"is no COCO file: no list of {' and no '.join(missing)} in it", file)
+        raise DataError(f"is not a COCO file: it has no list of {' and no '.join(missing)} in it", file)
     annotations.record = "annotation {}"
     images: dict[Any, int] = {}
     for number, entry in _by_id(content["images"], "image", annotations, file):

@@ -136,5 +136,5 @@ def _bitmap(mask: Any, corners: tuple[float, float, float, float]) -> bytes:
     if bitmap is None:
         raise RecordError("`mask` should be a PNG in base64")
     if not all(abs(value) < 1 << 30 for value in corners):
-        raise RecordError("its corners are no places in an image")
+        raise RecordError("its corners are not finite numbers of pixels")
     return polygons.bitmap_runs(round(corners[0]), round(corners[1]), bitmap > 0)

@@ -178,7 +178,7 @@ class AnnotationSet:
             hint: for defects, where there is no such file.
         """
         if not is_name(name):
-            self.defect(where or file, f"{name!r} is no file name{hint}")
+            self.defect(where or file, f"{name!r} is not a file name{hint}")
             return -1
         self.hints |= {len(self.names): hint} if hint else {}
         try:

@@ -97,7 +97,7 @@ def _read_yaml(path: Path) -> dict[Any, Any]:
         first = problems.all()[0]
         raise DataError(first.message, f"{path}:{first.line}" if first.line else str(path))
     if not isinstance(content, dict) or not any(name in content for name in (*_SPLITS, "names")):
-        raise DataError("is no data.yaml: it should have `train` and `names`", str(path))
+        raise DataError("is not a data.yaml: it should have `train` and `names`", str(path))
     return content
 
 

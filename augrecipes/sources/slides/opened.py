@@ -80,7 +80,7 @@ def open_handle(path: str) -> Any:
     try:
         handle = openslide.OpenSlide(path)
     except openslide.OpenSlideError as error:
-        raise DataError(f"is no slide that OpenSlide can open: {error}", path) from None
+        raise DataError(f"is not a slide that OpenSlide can open: {error}", path) from None
     handle.set_cache(_tiles_kept(os.getpid()))
     return handle
 
@@ -135,7 +135,7 @@ def open_slide(path: str) -> Pyramid:
     if slide is None and handle is not None:
         slide = ByOpenSlide(path, handle)
     if slide is None:
-        raise DataError("is no slide: neither a TIFF of JPEG tiles nor of a format that OpenSlide knows", path)
+        raise DataError("is not a slide: it is neither a TIFF of JPEG tiles nor of a format that OpenSlide knows", path)
     first = slide.levels[0]
     if max(first.width, first.height) > LONGEST:
         raise DataError(f"is {first.width}×{first.height} px by what it says: no slide has a side of that", path)

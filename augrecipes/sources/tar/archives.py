@@ -42,13 +42,13 @@ def find_archives(pattern: str) -> list[str]:
     if os.path.isdir(pattern):  # noqa: PTH112  the texts of paths as the user gave them
         files = [file for file in Path(pattern).iterdir() if is_archive(file.name) and not file.name.startswith(".")]
         if not files:
-            raise DataError("has no tar archive in it", pattern)
+            raise DataError("no tar archive is in this folder", pattern)
         return sorted(map(os.fspath, files))
     if not glob.has_magic(pattern) or os.path.lexists(pattern):
         return [pattern]
     paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if not paths:
-        raise DataError("no archive is called so", pattern)
+        raise DataError("there is no archive of this name", pattern)
     return paths
 
 
@@ -132,7 +132,7 @@ def list_members(path: str, archive: Archive) -> list[Member]:
         _check_end(archive.at_most(at, _BEHIND))
     except _ERRORS as error:
         if not members and not member and first[257:262] != b"ustar":
-            raise DataError(f"is no tar archive ({error}); a compressed one has to be unpacked first", path) from None
+            raise DataError(f"is not a tar archive ({error}); unpack a compressed one first", path) from None
         raise DataError(f"at byte {at:,}: {member}{error}", path) from None
     return members
 
@@ -141,7 +141,7 @@ def _member(info: tarfile.TarInfo) -> Member:
     """Where a file lies; ValueError where it cannot be read."""
     if not info.isreg() or info.issparse() or any(name.startswith("GNU.sparse") for name in info.pax_headers):
         how = "links and sparse files: `tar --dereference --hard-dereference` stores the files themselves"
-        raise ValueError(f"is no plain file (type {info.type!r}), but one of {how}")
+        raise ValueError(f"is not a plain file (type {info.type!r}), but one of {how}")
     return Member(_checked(info.name), info.offset, info.offset_data, info.size)
 
 
