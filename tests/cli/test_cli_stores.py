@@ -125,8 +125,7 @@ def test_what_is_kept_is_shown_and_cleared(run: Any, kept: Path) -> None:
     shown = run("cache").stdout.splitlines()
     assert shown[0] == str(kept)
     assert [line.split()[0] for line in shown[2:]] == ["cache", *(one.name for one in caches.CACHES)]
-    assert shown[3].split()[-5:-3] == ["2.0", "kB"]
-    assert shown[3].endswith(" s ago")
+    assert shown[3].split()[-2:] == ["2.0", "kB"]
     assert run("cache", "--clear", "folders").stdout.splitlines()[-1] == "cleared 1 file, 2.0 kB"
     found = {one["cache"]: one["files"] for one in json.loads(run("cache", "--json").stdout)}
     assert (found["folders"], found["slides"]) == (0, 1)
