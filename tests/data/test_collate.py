@@ -49,7 +49,7 @@ WRONG = [
     (text("CopyPaste", head="inputs: {mask: absent}\n"), "write `mask: required`"),
     (text("CutBlur"), "E316 CutBlur: is for recipes of pairs"),
     (text("CutBlur", head=PAIR), "lie on different grids"),
-    (text("CutBlur: {source: sr}", head=PAIR), "'sr' is no target"),
+    (text("CutBlur: {source: sr}", head=PAIR), "'sr' is not in `scales:`"),
     (text("CutBlur: {source: lr}", head=PAIR), "are the same"),
     (text("CutBlur", head="kind: pair\nscales: {lr: 1, hr: 1}\noutput: {lr: {dtype: uint8}}\n"), "one `output:`"),
     (text("CopyPaste", head=PAIR), "is not for recipes of pairs"),

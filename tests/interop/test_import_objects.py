@@ -10,8 +10,8 @@ import pytest
 
 import augrecipes as ar
 from augrecipes.cli import main
-from augrecipes.compat.albumentations import A
 from augrecipes.cli.interop import gains
+from augrecipes.compat.albumentations import A
 from augrecipes.interop.importing import draft_of
 from augrecipes.recipe.outputs import imagenet
 

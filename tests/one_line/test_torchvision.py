@@ -225,7 +225,7 @@ def test_draws_of_another_kind_are_told_once(caplog: pytest.LogCaptureFixture, m
     [
         ([Resize(40), RandomHorizontalFlip(), ToTensor()], "the longer side"),
         ([RandomHorizontalFlip(), Lambda()], "as quick as a conversion"),
-        ([ToTensor(), Lambda(), Normalize(MEAN, STD)], "no uint8 image any more"),
+        ([ToTensor(), Lambda(), Normalize(MEAN, STD)], "no longer a uint8 image"),
         ([ToTensor(), lambda tensor: 2 * tensor], "no transform of"),
         ([RandomErasing(), ToTensor()], "differs here"),
     ],

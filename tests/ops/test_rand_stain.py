@@ -264,5 +264,5 @@ def test_a_template_of_datasets(tmp_path: Path) -> None:
     bags = ar.TileBags(tmp_path, recipe({"template": TEMPLATES["lab"]}, kind="bag"))
     expected = ar.stain_template([tile(k) for k in range(5)])
     assert ar.stain_template(images) == ar.stain_template(images.source) == ar.stain_template(bags) == expected
-    with pytest.raises(ValueError, match="no tissue"):
+    with pytest.raises(ValueError, match="no image shows tissue"):
         ar.stain_template([np.full((8, 8, 3), 255, np.uint8)])
