@@ -104,7 +104,7 @@ class State(ABC):
         """
         with suppress(values.NotKnown):
             return act(truth(self.value(node)))
-        self.spend(25)
+        self.spend(10)
         test = text.test_of(self._undecided(node), self.source, self.scope.get)
         if test.text not in self.facts:
             self.facts[test.text] = self.decide(test)

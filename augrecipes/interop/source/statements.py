@@ -207,10 +207,13 @@ class Evaluator(Calls):
 
         Without any at last, where a test is of an attribute of one.
         """
-        outer, tested = self.path, self._tested(function.node)
+        outer, tested = self.path, text.tested_names(function.node)
         called = not self.reached.isdisjoint(self.transforms_in(function.node))  # with other arguments
         untested = {key: value for key, value in function.defaults.items() if key not in tested}
-        for defaults in (function.defaults, untested, {}):
+        several = [function.defaults, untested, {}]
+        for number, defaults in enumerate(several):
+            if defaults in several[:number]:
+                continue
             if not (wanted or self._is_new(function.node)):
                 return
             wanted, self.path = False, [*path, *([] if defaults is function.defaults and not called else [NO_DEFAULTS])]
@@ -218,12 +221,6 @@ class Evaluator(Calls):
                 self.keep(self.run(replace(function, defaults=defaults), [], {}))
             finally:
                 self.path = outer
-
-    def _tested(self, node: ast.AST) -> set[str]:
-        """Names in the tests of a function."""
-        tests = [each.test for each in ast.walk(node) if isinstance(each, ast.If | ast.IfExp)]
-        self.spend(len(tests))
-        return {each.id for test in tests for each in ast.walk(test) if isinstance(each, ast.Name)}
 
     def _class_alone(self, path: list[str], cls: Class, wanted: str) -> None:
         """Run the methods of a class of which nothing makes an object, on one object."""

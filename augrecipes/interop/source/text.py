@@ -8,9 +8,11 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN, wrong
 from augrecipes.interop.source.values import OutsideName, Test, UnknownValue
 from augrecipes.recipe.nodes import Place
@@ -130,6 +132,15 @@ def names_in(node: ast.expr, value_of: Callable[[str], Any]) -> list[str]:
 
 
 # What transforms depend on.
+
+
+@lru_cache(maxsize=64)  # each reading of a file asks
+def tested_names(node: ast.AST) -> frozenset[str]:
+    """Names in the tests of a function."""
+    nodes = [*ast.walk(node)]
+    spend(len(nodes) // 2)
+    tests = (each.test for each in nodes if isinstance(each, ast.If | ast.IfExp))
+    return frozenset(each.id for test in tests for each in ast.walk(test) if isinstance(each, ast.Name))
 
 
 def words_of(statement: ast.stmt, source: SourceText) -> tuple[set[str], set[str]]:
