@@ -17,11 +17,11 @@ from augrecipes.recipe import history, nodes
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
 _CALLABLE = (values.Function, values.Class, values.Partial, values.OutsideName)
-Given = dict[Any, Any]
+Keywords = dict[Any, Any]
 _SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what they are where nothing is said
 
 
-class Named(NamedTuple):
+class NamedValue(NamedTuple):
     """What a file creates.
 
     Attributes:
@@ -39,8 +39,8 @@ class Named(NamedTuple):
 class Calls(expressions.Expressions):
     """Functions and classes of a file, and what calls return."""
 
-    created: list[Named] = field(default_factory=list)
-    containers: list[Named] = field(default_factory=list)  # lists and mappings
+    created: list[NamedValue] = field(default_factory=list)
+    containers: list[NamedValue] = field(default_factory=list)  # lists and mappings
     functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
     classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
     frames: list[Any] = field(default_factory=list)  # of each call that is under way, what it returns so far
@@ -54,7 +54,7 @@ class Calls(expressions.Expressions):
             return self._call_attribute(owner, func, args, named, node)
         return self.called(owner, args, named, node)
 
-    def _call_attribute(self, owner: Any, func: ast.Attribute, args: list[Any], named: Given, node: ast.Call) -> Any:
+    def _call_attribute(self, owner: Any, func: ast.Attribute, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         match owner:
             case values.Parser():
                 return self._parser(owner, func.attr, args, named, node)
@@ -68,7 +68,7 @@ class Calls(expressions.Expressions):
             called = self.unknown(func)
         return self.called(called, args, named, node)
 
-    def arguments(self, node: ast.Call) -> tuple[list[Any], Given]:
+    def arguments(self, node: ast.Call) -> tuple[list[Any], Keywords]:
         """Arguments of a call; those that are spread in from what is not known stand under the name None."""
         args, named = self.items(node.args), values.Mapped()
         for keyword in node.keywords:
@@ -86,9 +86,9 @@ class Calls(expressions.Expressions):
         if isinstance(value, dict) and node is not None and not getattr(value, "at", nodes.NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
         if isinstance(value, list | tuple | dict) and value:
-            self.containers.append(Named(tuple(self.path), value, self.phase))
+            self.containers.append(NamedValue(tuple(self.path), value, self.phase))
 
-    def called(self, called: Any, args: list[Any], named: Given, node: ast.Call) -> Any:
+    def called(self, called: Any, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """What calling something returns."""
         match called:
             case values.Function():
@@ -102,7 +102,7 @@ class Calls(expressions.Expressions):
                 return self._outside(called, args, named, node)
         raise values.NotKnown(*args, *named.values())
 
-    def _outside(self, called: values.OutsideName, args: list[Any], named: Given, node: ast.Call) -> Any:
+    def _outside(self, called: values.OutsideName, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """What a class or a function of another module returns."""
         path, last = called.path, called.last
         if last == "partial" and args:
@@ -131,10 +131,10 @@ class Calls(expressions.Expressions):
             return values.Mapped({**dict(zip(history.PLACES[last].split(), args, strict=False)), **named})
         created = values.Created(path, args, named, node, self.source.at(node), extra)
         self.reached.add(id(node))
-        self.created.append(Named(tuple(self.path), created, self.phase))
+        self.created.append(NamedValue(tuple(self.path), created, self.phase))
         return created
 
-    def _method(self, owner: Any, func: ast.Attribute, args: list[Any], named: Given, node: ast.Call) -> Any:
+    def _method(self, owner: Any, func: ast.Attribute, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """A method of what is known, or of what is not."""
         match owner, func.attr, args:
             case list(), "remove" | "sort", _:
@@ -152,7 +152,7 @@ class Calls(expressions.Expressions):
         self.spend(len(owner) if func.attr == "insert" and isinstance(owner, list) else 1)
         return functions.called(partial(functions.method, func.attr, owner), args, named)
 
-    def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Given, node: ast.Call) -> Any:
+    def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """Arguments of a program, which are what they are where the command line says nothing."""
         match name:
             case "add_argument":
@@ -173,7 +173,7 @@ class Calls(expressions.Expressions):
                 return known if name == "parse_args" else (known, self.unknown(node))
         raise values.NotKnown
 
-    def instance(self, cls: values.Class, args: list[Any], named: Given) -> Any:
+    def instance(self, cls: values.Class, args: list[Any], named: Keywords) -> Any:
         """An object of a class of the file: its `__init__` is run, or its fields are set."""
         instance = values.Class(cls.name, {}, [cls], cls.node, is_object=True)
         begin = cls.get("__init__")
@@ -188,7 +188,7 @@ class Calls(expressions.Expressions):
             }
         return instance
 
-    def run(self, function: values.Function, args: list[Any], named: Given) -> Any:
+    def run(self, function: values.Function, args: list[Any], named: Keywords) -> Any:
         """What a function of the file returns."""
         if len(self.frames) > _DEEPEST_CALL:
             return values.UnknownValue(f"{function.name}(...)", self.source.at(function.node))
@@ -204,7 +204,7 @@ class Calls(expressions.Expressions):
             self.scope, self.facts, result = outer, known, self.frames.pop()
         return None if result is values.MISSING else result
 
-    def _bound(self, function: values.Function, args: list[Any], named: Given) -> dict[str, Any]:
+    def _bound(self, function: values.Function, args: list[Any], named: Keywords) -> dict[str, Any]:
         """Names of a function's arguments and what they are."""
         node, owner, decorators = function.node.args, function.owner, function.decorators
         if owner is not None and (owner.is_object or "classmethod" in decorators) and "staticmethod" not in decorators:

@@ -12,7 +12,7 @@ from typing import Any
 
 from augrecipes.interop import budget, draft, timm, torchvision
 from augrecipes.interop.source import statements, transforms
-from augrecipes.interop.source.calls import Named
+from augrecipes.interop.source.calls import NamedValue
 from augrecipes.interop.source.text import role
 from augrecipes.interop.source.values import Created, Test, walk
 from augrecipes.ops import registry
@@ -50,7 +50,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TestChoice:
     """A file as one way of deciding the tests that it does not tell has it.
 
     Attributes:
@@ -68,16 +68,16 @@ class Reading:
         return all(test.text != each.text for each in self.flipped)
 
 
-Found = dict[tuple[str, int], tuple[Match, Test | None]]
+PathMatches = dict[tuple[str, int], tuple[Match, Test | None]]
 
 
-def matches(readings: Mapping[Reading, statements.Evaluator]) -> Iterator[Match]:
+def matches(readings: Mapping[TestChoice, statements.Evaluator]) -> Iterator[Match]:
     """Every pipeline of a file, each that differs by a name of its own.
 
     Args:
         readings: for training, for evaluation where a test tells these apart, and of both with each test flipped.
     """
-    found = {reading: _found(evaluator) for reading, evaluator in readings.items()}
+    found = {reading: _path_matches(evaluator) for reading, evaluator in readings.items()}
     for key in dict.fromkeys(key for each in found.values() for key in each):
         where = [reading for reading in found if key in found[reading]]
         ways: list[tuple[Match, str]] = []
@@ -104,9 +104,9 @@ def _assumption(test: Test) -> str:
     return f"{transforms.UNTOLD} `{test.text}` in line {test.at.line}; it was taken as true{setting}"
 
 
-def _found(evaluator: statements.Evaluator) -> Found:
+def _path_matches(evaluator: statements.Evaluator) -> PathMatches:
     """The pipelines of a reading, by path and number, each with the last test of a phase in front of it."""
-    found: Found = {}
+    result: PathMatches = {}
     names: dict[str, list[str]] = {}
     for each in _pipelines(evaluator):
         match = _match(each.path, each.value)
@@ -114,11 +114,11 @@ def _found(evaluator: statements.Evaluator) -> Found:
         if text not in before:
             before.append(text)
             path = match.path if len(before) == 1 else f"{match.path}.{len(before)}"
-            found[match.path, len(before)] = replace(match, path=path), each.phase
-    return found
+            result[match.path, len(before)] = replace(match, path=path), each.phase
+    return result
 
 
-def _pipelines(evaluator: statements.Evaluator) -> Iterator[Named]:
+def _pipelines(evaluator: statements.Evaluator) -> Iterator[NamedValue]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
     holders = [each.value for each in evaluator.created if each.value.name in transforms.HOLDING]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}

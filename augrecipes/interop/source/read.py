@@ -16,7 +16,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop import budget, draft
 from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source import statements, transforms, values
-from augrecipes.interop.source.pipelines import NAMES, Match, Reading, matches
+from augrecipes.interop.source.pipelines import NAMES, Match, TestChoice, matches
 from augrecipes.interop.source.text import SourceText, parse, relevant_names, role
 from augrecipes.ops import registry
 from augrecipes.recipe import limits
@@ -78,20 +78,20 @@ def read(
     if unread:
         way = f"{transforms.UNTOLD} {unread} more tests, which were taken as true: leave only the pipeline in the file"
         pipelines = tuple(replace(each, assumed=(*each.assumed, way)) for each in pipelines)
-    own = {key: value for key, value in readings[Reading()].module.items() if key != _BASE}
+    own = {key: value for key, value in readings[TestChoice()].module.items() if key != _BASE}
     return SourceReading(pipelines, _extended(base, own) if base else own, notes)
 
 
 def _readings(
     source: SourceText, settings: Mapping[str, Any], wanted: str, base: Mapping[str, Any]
-) -> tuple[dict[Reading, statements.Evaluator], int]:
+) -> tuple[dict[TestChoice, statements.Evaluator], int]:
     """A file read for training, for evaluation and with each test flipped; and how many tests are left."""
     nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
     relevant = cache(partial(relevant_names, source, calls))
-    readings: dict[Reading, statements.Evaluator] = {}
+    readings: dict[TestChoice, statements.Evaluator] = {}
 
-    def take(reading: Reading) -> dict[str, values.Test]:
+    def take(reading: TestChoice) -> dict[str, values.Test]:
         evaluator = readings[reading] = statements.Evaluator(source, settings, reading.holds, calls, relevant)
         if base:
             evaluator.module[_BASE] = values.Mapped(base)
@@ -99,16 +99,16 @@ def _readings(
         return evaluator.tests
 
     unread = 0
-    if any(role(test.label) for test in take(Reading()).values()):
-        take(Reading(evaluating=True))
-    queue: list[tuple[Reading, dict[str, values.Test]]] = [(each, {}) for each in readings]  # tests met before
+    if any(role(test.label) for test in take(TestChoice()).values()):
+        take(TestChoice(evaluating=True))
+    queue: list[tuple[TestChoice, dict[str, values.Test]]] = [(each, {}) for each in readings]  # tests met before
     for now, before in queue:
         tests = readings[now].tests
         for test in (test for text, test in tests.items() if text not in before and not role(test.label)):
             if budget.spend(0) < _FOR_FLIPPED:
                 unread += 1
             else:
-                flipped = Reading(now.evaluating, (*now.flipped, test))
+                flipped = TestChoice(now.evaluating, (*now.flipped, test))
                 take(flipped)
                 queue.append((flipped, {**before, **tests}))
     return readings, unread
