@@ -159,10 +159,8 @@ def sides_of(
         DataError: as `dataset_of`.
         LintError, RecipeError: as `Recipe.compile`.
     """
-    if len(kinds_of_recipes := sorted({recipe.kind for recipe in recipes.values()})) > 1:
-        raise BenchError(
-            f"only recipes of one kind can be compared; these are of kinds {' and '.join(kinds_of_recipes)}"
-        )
+    if len(of_kinds := sorted({recipe.kind for recipe in recipes.values()})) > 1:
+        raise BenchError(f"recipes must be of one kind, and these are of kinds {' and '.join(of_kinds)}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
         whole, (left, _) = dataset_of(recipe, setting), setting.remaining_recipe(recipe)

@@ -78,7 +78,7 @@ def open_trainees(
     """
     named = {name: _ready(recipe) for name, recipe in recipes.items()}
     if len(kinds := sorted({recipe.kind for recipe in named.values()})) > 1:
-        raise BenchError(f"only recipes of one kind can be compared; these are of kinds {' and '.join(kinds)}")
+        raise BenchError(f"recipes must be of one kind, and these are of kinds {' and '.join(kinds)}")
     clean = {name: without_augmentation(recipe) for name, recipe in named.items()}
     places = (data, masks), (data, masks) if valid is None else (valid, valid_masks)
     datasets: dict[tuple[str, int], RecipeDataset] = {}

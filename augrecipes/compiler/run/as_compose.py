@@ -36,7 +36,7 @@ class AsCompose(Displayed, Compose):
     >>> import augrecipes as ar
     >>> pipeline = ar.load("folder-128").compile()
     >>> pipeline
-    <ImagePipeline folder-128, train, exact, seed 0: SmallestMaxSize#1, RandomCrop#1, HorizontalFlip#1>
+    <ImagePipeline folder-128, train, exact, seed 0, 3 steps>
     >>> [type(step).__name__ for step in pipeline]
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip']
     """
