@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel release notebook clean
+.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel release notebook site clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -94,6 +94,10 @@ release: $(TOOLS)  ## go through all that comes before an upload, and upload not
 notebook: $(TOOLS) $(KERNELS)  ## run docs/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
 	@$(BIN)/python .ci/install.py -e '.[notebooks]'
 	@mkdir -p build && $(BIN)/jupyter-nbconvert --log-level WARN --execute --to html --output-dir build docs/tour.ipynb
+
+site: $(KERNELS)  ## build the site of docs/, the gallery and the reference into build/site/, with zensical
+	@$(BIN)/python .ci/install.py -e '.[site]'
+	@$(BIN)/python .ci/website/build.py build
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

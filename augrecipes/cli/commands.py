@@ -177,6 +177,7 @@ COMMANDS = (
         argument("names", "NAME", "Which ones; all where none is named.", nargs="*"),
         option("--clear", None, "Empty them; they are rebuilt when needed."), JSON,
     ),
+    command("doctor", "Say what is installed, and what each missing part costs.", "doctor:doctor", JSON),
     command("schema", "Print the JSON Schema of recipes, for editors.", "recipes:schema", JSON),
     command(
         "demo", "See it work on images that it draws itself.", "show:demo",

@@ -81,7 +81,7 @@ class Walk:
             if not last:
                 yield None, _between(EFFECTS.MATERIALISES)
             return
-        of_image = (*encodings.COSTS, last + 2 * node.reduces, encodings.DECODED if decodes else 0.0)
+        of_image = (*encodings.COSTS, last + 2, encodings.DECODED if decodes else 0.0)
         yield None, _between(EFFECTS.MERGED_ENDS, encodings.mask_run_end() if self.labels else of_image)
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:

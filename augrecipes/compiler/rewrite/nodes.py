@@ -17,15 +17,7 @@ Steps: TypeAlias = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fused(Step):
-    """Neighbours that one kernel carries out together, whose name it has; each keeps its own label and draws.
-
-    Attributes:
-        reduces: joined warps that may reduce an image before they warp it.
-        scales: and the decoder may do that, for an image that is not decoded yet.
-    """
-
-    reduces: bool = False
-    scales: bool = False
+    """Neighbours that one kernel carries out together, whose name it has; each keeps its own label and draws."""
 
 
 def fuse(kernel: Fusion, steps: Steps) -> Fused:

@@ -148,8 +148,6 @@ class BagPipeline(ImagePipeline):
     Tiles are worked on by several threads, each with steps of its own, and are written straight into the result.
     """
 
-    nests = False
-
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
