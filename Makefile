@@ -41,7 +41,7 @@ test: $(TOOLS) $(KERNELS)  ## run the tests
 quick: $(TOOLS) $(KERNELS)  ## run the tests that find most, in a minute or two
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 $(addprefix tests/,$(QUICK))
 
-browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
+browser: $(TOOLS) $(KERNELS)  ## run the studio's page in Chromium and Firefox without a window; brings Playwright along
 	@$(BIN)/python .ci/install.py -e '.[browser]'
 	@$(BIN)/python -c 'import shutil, sys; sys.exit(not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))' \
 		|| $(BIN)/playwright install chromium

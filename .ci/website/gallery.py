@@ -100,15 +100,15 @@ def _page(name: str) -> Iterator[str]:
         file = f"{name}-{picture}.jpg"
         yield f"[![{name}: {_PICTURES[picture]}]({file})]({file})"
     for word, body in _HEAD.findall(text):
-        yield f"**{word}.** {_comment(body)}"
+        yield f"**{word}:** {_comment(body)}"
     titles = headings()
     listed = (f"[{titles[task]}](../tasks/{task}.md)" for task, names in tasks().items() if name in names)
-    yield f"**Task.** {', '.join(listed)}"
+    yield f"**Tasks:** {', '.join(listed)}"
     loader = "loader = ar.loader(ds, batch_size=32, shuffle=True)"
     yield f"## Loading it\n\n```python\nimport augrecipes as ar\n\n{loading(name)}\n{loader}\n```"
     yield f"`augrecipes preview {name} DATA` draws such pictures of your own images, and `augrecipes explain {name}` " \
           "says how each step runs."  # fmt: skip
-    yield f"## The recipe\n\n```yaml\n{text.rstrip()}\n```"
+    yield f"## The recipe\n\n```yaml\n{text[text.index('version:') :].rstrip()}\n```"
 
 
 def loading(name: str) -> str:
@@ -131,7 +131,7 @@ def files(recipe: Any) -> set[str]:
 def _comment(body: str) -> str:
     """A comment of a recipe's head as Markdown."""
     text = re.sub(r"^# +", "", body, flags=re.MULTILINE).strip()
-    text = re.sub(r"\n- ", "\n\n- ", text[0].upper() + text[1:], count=1)
+    text = re.sub(r"\n- ", "\n\n- ", text, count=1)
     return re.sub(r"(?<![<(])(https?://[^\s,;:]+)", r"<\1>", text)
 
 
