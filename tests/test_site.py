@@ -1,5 +1,6 @@
 """The site of docs/: its navigation has every page once, its links lead somewhere, and it asks no other server."""
 
+import doctest
 import importlib.util
 import re
 import sys
@@ -142,6 +143,12 @@ def test_code_stays_as_it_is(website: dict[str, ModuleType]) -> None:
         "[`ar.loader`](https://github.com/augrecipes/augrecipes/blob/main/docs/tasks/OPS.md)\n"
         "```\n[a](../README.md) `ar.loader`\n```"
     )
+
+
+def test_examples(website: dict[str, ModuleType]) -> None:
+    results = {name: doctest.testmod(module) for name, module in website.items()}
+    assert {name: result.failed for name, result in results.items() if result.failed} == {}
+    assert sum(result.attempted for result in results.values()) >= 6
 
 
 def test_faults_of_a_built_site_are_found(website: dict[str, ModuleType], tmp_path: Path) -> None:

@@ -180,10 +180,10 @@ def summary(text: str) -> str:
     >>> summary("# A\\n\\n![x](y)\\n\\nOne [two](z) `three`. Four.\\n")
     'One two three.'
     """
-    paragraphs = re.split(r"\n\s*\n", text)
+    paragraphs = re.split(r"\n\s*\n", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
     first = next((one for one in paragraphs if not re.match(r"[#!<`|>\-*{]", one.lstrip())), "")
-    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(first.split())).replace("`", "").replace("**", "")
-    return re.split(r"(?<=[.:])\s", words, maxsplit=1)[0].rstrip(":") if words else ""
+    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(first.split())).replace("`", "").replace("*", "")
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", words, maxsplit=1)[0].rstrip(":")
 
 
 def llms(docs: Path, site: Path) -> None:

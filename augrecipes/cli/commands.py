@@ -13,7 +13,7 @@ _DATA = (
     "also split=NAME columns=OURS=THEIRS box_classes=A,B crowds=keep images=FOLDER."
 )
 _SOURCE = (
-    "Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard input; or FILE.py:NAME or "
+    "Python source or a config (JSON, YAML): read, never run; `-` for standard input; or FILE.py:NAME or "
     "MODULE:NAME, which is run."
 )
 _BENCH = (
@@ -112,7 +112,6 @@ COMMANDS = (
         number("--quality", "N", "Of --format jpeg; else JPEGs stay as they are where they can.", None, 1, 100),
         choice("--mode", "train|eval", "For one section alone; else the store serves both."),
         number("--epochs", "K", "Bake K epochs of the random steps, too.", None, 1),
-        option("--through", "STEP", "The last step to bake, such as Rotate#1."),
         SEED, MASKS, SPLIT, number("--workers", "N", "Processes; by default one a core, 0: none.", None, 0),
         choice("--on-error", "skip|raise", "skip: list unreadable inputs and go on.", "skip"),
         option("--out -o", "STORE", "The store: a folder that is made, or s3://…."),

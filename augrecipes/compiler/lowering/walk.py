@@ -1,7 +1,5 @@
 """The steps of a pipeline as those of a program: their keys, and as numbers what each does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a merge may change, and the steps that it must not come before because they would make more of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal

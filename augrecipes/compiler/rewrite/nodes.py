@@ -1,7 +1,5 @@
 """What a plan is made of: steps as they were written, and steps fused into one, which groups have inside them, too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias

@@ -1,7 +1,5 @@
 """What a rewrite rule is, and how rules run over the straight parts of a recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil

@@ -1,7 +1,5 @@
 """A compiled recipe among albumentations' own pipelines: what it has of them, and what to do instead of the rest."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any, NoReturn

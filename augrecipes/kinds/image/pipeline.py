@@ -1,7 +1,5 @@
 """Recipes of kind image: one image, what lies on it (mask, boxes, keypoints), and what travels beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """Recipes of kind views: of one image several are made, by steps and draws of their own, and stacked by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """The list of rewrite rules. Their order is meaning: what an early rule brings together a later one joins."""
 
-from __future__ import annotations
-
 from augrecipes.compiler.rewrite.rule import Rule
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, noise
 from augrecipes.recipe.kinds import facts

@@ -3,8 +3,6 @@
 Colours between a warp and what scales or cuts come behind both, where they change fewer pixels. Where levels saturate
 that gives others; but on noise, edges and photographs that is little beside what one resampling differs from two."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import dropwhile, islice
 
