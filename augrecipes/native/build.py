@@ -66,11 +66,8 @@ class NoCompilerError(Exception):
 
 
 def processor() -> str:
-    """The processor that Python runs on, under one name: `x86_64` or `arm64`, where it is one of these.
-
-    Or that `_PYTHON_HOST_PLATFORM` says it is built for, as in builds for another machine.
-    """
-    machine = sysconfig.get_platform().rpartition("-")[2]
+    """The processor that is built for, under one name: `x86_64` or `arm64`, where it is one of these."""
+    machine = sysconfig.get_platform().rpartition("-")[2]  # of another machine where `_PYTHON_HOST_PLATFORM` names one
     machine = platform.machine().lower() if machine == "universal2" else machine  # of this Mac's two processors, one
     return _PROCESSOR_NAMES.get(machine, machine)
 
@@ -226,8 +223,7 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
             for entropy in ((), ("-DENTROPY_BY_LIBJPEG",)):
                 try:
                     _run([*command, *entropy, *map(str, source_files(CODEC)), *where, "-o", str(linked)])
-                    # A compiler's watchers are not loaded as others are, what is of another processor not at all.
-                    if not extra and not _is_foreign():
+                    if not extra and not _is_foreign():  # a compiler's watchers are not loaded as others are, either
                         _run([sys.executable, "-c", _SELF_TEST, str(linked)])
                 except subprocess.CalledProcessError:
                     continue
