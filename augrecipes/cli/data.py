@@ -209,14 +209,15 @@ def _replay(verification: Verification, load: str, data: Any, masks: Path | None
     from augrecipes.sources.opened import NamedSource
 
     place = verification.worst[0].place
-    how = {"mode": verification.mode, "optimize": verification.optimize, "masks": masks and str(masks)}
+    usual = {"mode": (verification.mode, "train"), "optimize": (verification.optimize, "fast")}
+    how: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
     where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={verification.seed}"]
     named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []
     return [
         *named,
         "from augrecipes import load",
         "from augrecipes.verify import replay",
-        f"again = {_call('replay', *where, **how)}",
+        f"again = {_call('replay', *where, **how, masks=masks and str(masks))}",
     ]
 
 
