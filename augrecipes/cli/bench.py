@@ -1,9 +1,10 @@
-"""`augrecipes bench`: recipes side by side, on one's own data."""
+"""Recipes side by side, on one's own data: `bench`, how fast they are, and `trial`, what they teach a small network."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from functools import partial
+from typing import Any
 
 from augrecipes.cli.arguments import data_of, loaded, numbers, selected, split_words
 from augrecipes.cli.parsing import refusal
@@ -25,8 +26,8 @@ def bench(args: Namespace) -> None:
       augrecipes bench sr-x4 hr=DIV2K/HR lr=DIV2K/X4 --train-step train.py
 
     Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
-    times whole epochs of each recipe at its last setting, in this process, with threads and with processes, and says
-    which setting to use.
+    times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
+    which to use.
 
     --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME (model) is an
     nn.Module, or makes one without arguments; it gets batch["image"], of pairs the smallest scale, of views each:
@@ -38,7 +39,7 @@ def bench(args: Namespace) -> None:
       def optimizer(model):           # without: SGD
           return torch.optim.AdamW(model.parameters())
 
-    A number, --train-step 30, is waited for: milliseconds that a GPU would work on a batch.
+    A number such as --train-step 30 is the milliseconds that a GPU would work on a batch: bench waits that long.
 
     Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
     be used.
@@ -51,12 +52,8 @@ def bench(args: Namespace) -> None:
     if args.sizes is not None and not workers:
         raise refusal("goes with --workers, which asks for the sweep", "--sizes")
     sizes = None if args.sizes is None else numbers(args.sizes, "--sizes", 1, _MOST_SAMPLES)
-    names, words = split_words(args.words)
-    if not names:
-        raise refusal("which recipes? Give files or names of the gallery", "RECIPE")
-    if not words and not args.data:
-        raise refusal("which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target")
-    data = data_of([*words, *args.data])
+    names, words = _recipes_and_data(args)
+    data = data_of(words)
     from augrecipes.bench.gate import judge, open_baseline
     from augrecipes.bench.record import write
     from augrecipes.bench.report import usable_folder, write_report
@@ -101,6 +98,16 @@ def bench(args: Namespace) -> None:
         raise SystemExit(1)
 
 
+def _recipes_and_data(args: Namespace) -> tuple[list[str], list[str]]:
+    """The words of a command that are recipes, and those that are data."""
+    names, words = split_words(args.words)
+    if not names:
+        raise refusal("which recipes? Give files or names of the gallery", "RECIPE")
+    if not words and not args.data:
+        raise refusal("which data? Give a folder, a CSV file or a store; for pairs TARGET=PATH for each target")
+    return names, [*words, *args.data]
+
+
 def _share(text: str) -> float:
     """`15%` or `0.15` as 0.15.
 
@@ -114,3 +121,57 @@ def _share(text: str) -> float:
     if not 0 <= share < 100:
         raise refusal(f"{text!r} is not a share; write 15% or 0.15", "--fail-if-slower")
     return share
+
+
+def trial(args: Namespace) -> None:
+    """Train a small network under each recipe, seed by seed, and say which teaches more.
+
+    \b
+    Examples:
+      augrecipes trial plain.yaml flips.yaml --data photos/
+      augrecipes trial a.yaml b.yaml --data train/ --valid valid/ --minutes 30
+      augrecipes trial segmentation mine.yaml --data photos/ --masks masks/
+      augrecipes trial sr-x4 bsrgan-x4 --data hr=HR --data lr=LR
+      augrecipes trial mine.yaml --data photos/ --ablate
+      augrecipes trial a.yaml b.yaml --data photos/ --model train.py:make
+
+    All recipes begin with the same weights and see the same samples in the same order, with the same draws for the
+    steps that they share; each further seed changes all three. Trainings are kept: the same command gives the same
+    table, and a stopped one goes on.
+
+    Exit status: 0 measured, 1 a lint error, 2 a recipe, data or model that cannot be used.
+    """
+    names, words = _recipes_and_data(args)
+    if args.ablate == (len(names) > 1):
+        what = "leaves the steps of one recipe out" if args.ablate else "compares two recipes or more"
+        raise refusal(f"a trial {what}, got {len(names)}" + "; or give --ablate" * (not args.ablate), "RECIPE")
+    from augrecipes.bench.report import usable_folder
+    from augrecipes.bench.run import by_name
+    from augrecipes.bench.sides import Setting
+    from augrecipes.trials.page import write_page
+    from augrecipes.trials.run import TrialRun
+    from augrecipes.trials.tables import plan_lines, report_of
+
+    if args.out is not None:
+        usable_folder(args.out)
+
+    def announce(plan: Any, unit: str) -> None:
+        for line in plan_lines(plan, unit):
+            say(line, err=args.json == STDOUT)
+
+    how = selected(args, "task minutes seeds epochs model device masks valid_masks ablate fresh")
+    with report_once(), parts() as advance:
+        recipes = by_name([loaded(args, name) for name in names])
+        data, valid = data_of(words), data_of(args.valid) if args.valid else None
+        run = TrialRun(recipes, data, valid, advance=advance, announce=announce, **how)
+        table = run.trial
+        if args.out is not None:
+            page = write_page(table, args.out, run.valid, recipes, Setting(data, masks=args.masks), advance)
+
+    def tell() -> None:
+        say()
+        show(report_of(table))
+
+    answer(args, table.to_json(), tell)
+    if args.out is not None:
+        say_line(page, err=args.json == STDOUT)

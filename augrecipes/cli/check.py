@@ -22,7 +22,7 @@ _MOST_BYTES = 1_000_001
 
 
 def check(args: Namespace) -> None:
-    """Check recipes: print every problem as FILE:LINE:COL: CODE name: message.
+    """Print every problem of recipes as FILE:LINE:COL: CODE name: message.
 
     \b
     Examples:
@@ -58,7 +58,7 @@ def check(args: Namespace) -> None:
 
 
 def describe(code: str) -> str | None:
-    """The documentation of a code, or of a lint by its name, `random-in-eval`; None for an unknown one.
+    """The documentation of a code; None for an unknown one.
 
     >>> describe("E303").splitlines()[0]
     'E303 step that recipes cannot use (error)'
@@ -66,16 +66,13 @@ def describe(code: str) -> str | None:
     from augrecipes.lint import lints
     from augrecipes.recipe.codes import CODES
 
-    wanted, named = code.strip(), {lint.name: lint for lint in lints().values()}
-    lint = lints().get(wanted.upper()) or named.get(wanted.lower())
-    entry = CODES.get(lint.code if lint else wanted.upper())
+    lint, entry = lints().get(code.upper()), CODES.get(code.upper())
     if entry is None:
         return None
     severity = lint.severity if lint else "error"
     parts = [f"{entry.code} {entry.title} ({severity})", f"{_wrapped('Why', entry.why)}\n{_wrapped('Fix', entry.fix)}"]
     if lint is not None:
-        examples = (("Speaks of", entry.example), ("Mended", entry.good))
-        parts += [f"{label}:\n{textwrap.indent(text.strip(), '    ')}" for label, text in examples]
+        parts.append(f"A recipe that it warns of, and what mends it:\n{textwrap.indent(entry.diff.rstrip(), '   ')}")
         parts.append(f"Silence it on the step's line with  # augrecipes: ignore[{entry.code}]")
     return "\n\n".join(parts)
 

@@ -157,7 +157,7 @@ COMMANDS = (
         MODE, SEED, MASKS, *CHANGES,
     ),
     command(
-        "trial", "Compare recipes by what a small network learns under each.", "trial:trial",
+        "trial", "Compare recipes by what a small network learns under each.", "bench:trial",
         argument("words", "RECIPE... [DATA]", _BENCH, nargs="+"), DATA,
         repeated("--valid", "DATA", "To score; else a fifth of the data, by class, whole groups and slides."),
         choice("--task", "classify|segment|sr|bag", "What is learned; else by the recipes and the data."),

@@ -22,7 +22,7 @@ _LISTED = 6  # samples left out that are named
 
 
 def check_data(args: Namespace) -> None:
-    """Check the files that a recipe would read: headers, sizes, labels, masks, boxes, partners; all defects at once.
+    """Check the files that a recipe would read (headers, sizes, labels, masks, boxes, pairs), and list every defect.
 
     \b
     Examples:
@@ -40,7 +40,7 @@ def check_data(args: Namespace) -> None:
 
     With --recipe R it also measures what R's training steps do to the labels: how much crops leave of masks, boxes and
     keypoints, whether colours tell the classes and still do after the steps, and which classes look like another once
-    they are mirrored. These are figures, which no exit status tells.
+    they are mirrored. These figures do not change the exit status.
 
     \b
     Exit status:
@@ -153,7 +153,7 @@ def _tell(checked: Checked) -> None:
 
 
 def verify(args: Namespace) -> None:
-    """Run a recipe as written and as the optimiser plans it, with the same random parameters; measure how they differ.
+    """Run a recipe as written and as planned, with the same random parameters, and measure how far the two differ.
 
     \b
     Examples:
@@ -161,10 +161,10 @@ def verify(args: Namespace) -> None:
       augrecipes verify my.yaml photos/ --samples 500 --epochs 3 -o worst.png
       augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
 
-    Where the plan merges no resampling, images are compared value by value. Where it does, both must show the same
-    things at the same places, to some hundredths of a pixel.
+    Where the plan does not merge resampling, images are compared value by value. Where it does, both must show the
+    same things at the same places, to a few hundredths of a pixel.
 
-    Exit status: 0 every contract holds, 1 a contract is broken or a lint error, 2 a recipe or data that cannot be used.
+    Exit status: 0 every contract holds, 1 a broken contract or a lint error, 2 a recipe or data that cannot be used.
     """
     data = sources(args)
     from augrecipes.errors import DataError
@@ -210,14 +210,14 @@ def _replay(verification: Verification, load: str, data: Any, masks: Path | None
 
     place = verification.worst[0].place
     usual = {"mode": (verification.mode, "train"), "optimize": (verification.optimize, "fast")}
-    more: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
+    how: dict[str, Any] = {name: value for name, (value, otherwise) in usual.items() if value != otherwise}
     where = [load, repr(data), str(place.number), f"epoch={place.epoch}", f"seed={verification.seed}"]
     named = ["from augrecipes.sources.opened import NamedSource"] if isinstance(data, NamedSource) else []
     return [
         *named,
         "from augrecipes import load",
         "from augrecipes.verify import replay",
-        f"again = {_call('replay', *where, **more, masks=masks and str(masks))}",
+        f"again = {_call('replay', *where, **how, masks=masks and str(masks))}",
     ]
 
 

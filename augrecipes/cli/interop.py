@@ -24,7 +24,7 @@ _LEVELS: tuple[Optimize, ...] = ("exact", "fast")
 
 
 def import_(args: Namespace) -> None:
-    """Make a recipe of another framework's pipeline, and say what changed, and what is better.
+    """Make a recipe of another framework's pipeline, and say what changed and how much faster it is.
 
     \b
     Examples:
@@ -36,16 +36,16 @@ def import_(args: Namespace) -> None:
       curl https://.../train.py | augrecipes import - -o recipe.yaml
 
     Python source with pipelines of albumentations or torchvision, files that A.save wrote, configs of MMDetection,
-    MMSegmentation, Hydra and LightningCLI, and option files of BasicSR, traiNNer-redux and neosr are read. What source
-    computes from what is not in it stands in the recipe as a comment to fill in; --set says it. FILE.py:NAME and
-    MODULE:NAME run that file or module, because you name it so: it may hold an A.Compose, transforms of torchvision,
+    MMSegmentation, Hydra and LightningCLI, and option files of BasicSR, traiNNer-redux and neosr are read. A value that
+    the source does not hold stands in the recipe as a comment to fill in, or is given with --set. FILE.py:NAME and
+    MODULE:NAME run that file or module, because you ask for it: it may hold an A.Compose, transforms of torchvision,
     or a function without arguments that makes them.
 
     \b
     Exit status:
       0  all of it is in the recipe
       1  parts are not supported; they stand in the recipe as comments
-      2  nothing that can be imported
+      2  nothing can be imported
     """
     from augrecipes.interop.importing import draft_of
     from augrecipes.recipe.parse import parse_text
@@ -124,10 +124,10 @@ def eject(args: Namespace) -> None:
       augrecipes eject my.yaml --json aug.json
 
     Code has both sections, JSON the one of --mode. Steps that only augrecipes has are imported from it. Albumentations
-    then samples in its own way: random parameters are no longer keyed by epoch and index. Pairs, and bags whose tiles
-    share random parameters, are refused: no Compose can run them.
+    then draws in its own way: random parameters no longer depend on epoch and index. Pairs, and bags whose tiles
+    share random parameters are refused: no Compose can run them.
 
-    Exit status: 0 written, 2 a recipe that cannot be used, or that no code of albumentations can run.
+    Exit status: 0 written, 2 a recipe that cannot be used, or that albumentations cannot run.
     """
     if args.python and args.json is not None:
         raise refusal("give --python or --json, not both", None)

@@ -32,7 +32,7 @@ _REFUSED: dict[str | None, dict[str, str]] = {
 
 
 def pack(args: Namespace) -> None:
-    """Run the first steps of a recipe over all the data, once, and keep the images in a packed dataset for ar.Packed.
+    """Run the first steps of a recipe once over all the data, and keep the images in a packed dataset for ar.Packed.
 
     \b
     Examples:
@@ -44,12 +44,12 @@ def pack(args: Namespace) -> None:
       augrecipes pack folder-128 photos/ --out photos-128 --engine ray
       augrecipes pack folder-128 s3://shop/in --out s3://shop/out --shard-size 1G
 
-    Without --epochs only leading deterministic steps are baked. An interrupted run goes on behind its last whole
-    file when the same command is given again.
+    Without --epochs only the leading deterministic steps are baked. To go on after an interruption, give the same
+    command again: files that are complete are kept.
 
-    Parts are packed on any machine, in any order. Merged they stay where they are, and their folder becomes a store.
+    Parts may be packed on any machine, in any order. --merge leaves them in place, and their folder becomes a store.
 
-    Exit status: 0 all is packed, 1 packed but for inputs that are unreadable (they are listed), or a lint error, 2 a
+    Exit status: 0 all is packed, 1 some inputs are unreadable (they are listed) or the recipe has a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
     """
     said = _said(args)
@@ -83,7 +83,7 @@ def pack(args: Namespace) -> None:
             else:
                 packing = write(packing, args.workers, args.on_error, advance)
     except KeyboardInterrupt:
-        say("interrupted; the files that are whole are kept: the same command goes on behind them", err=True)
+        say("interrupted; complete files are kept: give the same command again to go on", err=True)
         raise
     seconds = time.monotonic() - start
     how_long = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
@@ -118,7 +118,7 @@ def _merge(args: Namespace, said: Mapping[str, str]) -> None:
         what = f"parts become a store where they are: leave it out, and move {args.merge} when that is done"
         raise refusal(what, "--out")
     if clash is not None:
-        raise refusal(f"takes parts as they are, without {clash!r}", "--merge")
+        raise refusal(f"takes the parts as they are; leave {clash!r} out", "--merge")
     _import_albumentations()
     from augrecipes.packing.parts import merge_parts
 

@@ -98,10 +98,9 @@ def explain(args: Namespace) -> None:
       augrecipes explain my.yaml --epoch 10
       augrecipes explain sr-x4 hr=0001.png lr=0001x4.png
 
-    With data, of which the first image, pair or tile is taken, each step's time is shown, in ms a sample: as it is
-    written, and as it is planned. Both run with the same random parameters in turns; a step that acts in some samples
-    only counts as nothing in the others, and work that is put off counts where it is done: that of a crop in a later
-    step, or in the output conversion.
+    With data, the first image, pair or tile is used to time each step, in ms per sample: as written, and as planned.
+    Both run in turns with the same random parameters. A step that acts in some samples counts as 0 in the others, and
+    postponed work counts where it is done: that of a crop in a later step, or in the output conversion.
 
     Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or image that cannot be used.
     """
@@ -145,7 +144,7 @@ def _timed(
 
 
 def diff(args: Namespace) -> None:
-    """Say what differs in effect between two recipes: steps, arguments, order, random parameters, inputs and output.
+    """Say how two recipes differ in effect: steps, arguments, order, random parameters, inputs and output.
 
     \b
     Examples:
@@ -153,15 +152,15 @@ def diff(args: Namespace) -> None:
       augrecipes diff stained-tissue --set RandomResizedCrop.size=[128,128]
       augrecipes diff old.yaml new.yaml --data tiles/ -o grid.png
 
-    Layout, comments, the order of keys and defaults that are written out are no difference. --set and --without change
-    B. With data an image shows source, A, B and their difference, with the same seed, epoch and index; of `both`
-    sections the training steps.
+    Layout, comments, the order of keys and written-out defaults do not count. --set and --without change B. With data,
+    an image shows the source, A, B and their difference for the same seed, epoch and index; with --mode both it shows
+    the training steps.
 
     \b
     Exit status:
       0  the same in effect
       1  they differ
-      2  not a valid recipe, or trouble with the data or the image
+      2  a recipe, data or image that cannot be used
     """
     modes = _MODES[args.mode]
     recipes, words = split_words(args.words)

@@ -51,8 +51,8 @@ def studio(args: Namespace) -> None:
       augrecipes studio my.yaml --data photos/ --read-only
       augrecipes studio folder-128 --data tissue-128
 
-    The server listens on this machine only, and answers only those who know the token in the address. Without --data
-    it shows images that the demo draws. Ctrl-C ends it.
+    The server listens on this machine only, and answers only requests with the token in the address. Without --data it
+    shows images that the demo draws. Ctrl-C ends it.
 
     Exit status: 0 ended, 2 a recipe or data that cannot be used, or the extra `studio` is not installed.
     """
@@ -74,7 +74,7 @@ def studio(args: Namespace) -> None:
 
 
 def demo(args: Namespace) -> None:
-    """Draw a small data set, run recipes over it, and show that every sample can be had again.
+    """Draw a small data set, run recipes over it, and show that every sample can be made again.
 
     \b
     Example:

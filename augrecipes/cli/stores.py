@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from augrecipes.store import Fault
 
 _LISTED = 20  # faults that are named
-_WHAT = "a folder that `augrecipes pack` has made"
+_WHAT = "a folder made by `augrecipes pack`"
 
 
 def verify_store(args: Namespace) -> None:
@@ -26,11 +26,11 @@ def verify_store(args: Namespace) -> None:
     Example:
       augrecipes verify-store photos-128
 
-    Exit status: 0 every byte is as it was packed, 1 some are not (the inputs are named), 2 there is no such store.
+    Exit status: 0 every byte is as it was packed, 1 some are not (they are named), 2 no such store.
     """
     stores = [*args.words, *args.data]
     if len(stores) != 1:
-        raise refusal("one store at a time" if stores else f"which store? Give {_WHAT}", "STORE")
+        raise refusal("one store at a time; give one folder" if stores else f"which store? Give {_WHAT}", "STORE")
     from augrecipes.paths import address_of, local
     from augrecipes.store import is_store
     from augrecipes.store.verify import verify_store as faults_in
@@ -53,9 +53,9 @@ def _tell_faults(faults: Sequence[Fault]) -> None:
 
 
 def cache(args: Namespace) -> None:
-    """Show what is kept from run to run in your cache folder, or clear it. Nothing is kept beside your data.
+    """Show what your cache folder keeps from run to run, or clear it. Nothing is written beside your data.
 
-    The folder is where AUGRECIPES_CACHE says, or where the system has caches. It may be cleared at any time.
+    The folder is AUGRECIPES_CACHE, or in the system's own cache folder. It may be cleared at any time.
 
     \b
     Examples:

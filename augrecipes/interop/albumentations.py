@@ -101,7 +101,7 @@ def _line(call: Call) -> Line:
         if key == ALWAYS:
             was += [said] if value is True else []
         elif (call.name, key) in history.REMOVED:
-            if not history.IDLE[call.name, key](value):
+            if not history.is_idle(call.name, key, value):
                 line.unsupported[key] = value, history.REMOVED[call.name, key]
             elif value is not None:
                 line.comments.append(f"was {said}, which did nothing")

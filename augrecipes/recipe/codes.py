@@ -24,20 +24,6 @@ class Code:
     fix: str
     diff: str
 
-    @property
-    def example(self) -> str:
-        """A recipe that the lint speaks of."""
-        return self._without("+")
-
-    @property
-    def good(self) -> str:
-        """The recipe mended; no lint speaks of it."""
-        return self._without("-")
-
-    def _without(self, mark: str) -> str:
-        lines = (line[1:] for line in self.diff.splitlines() if not line.startswith(mark))
-        return "\n".join(("version: 1", "recipe: example", *lines))
-
 
 def _entry(text: str) -> Code:
     heading, _, rest = text.partition("\n")

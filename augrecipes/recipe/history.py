@@ -103,18 +103,14 @@ def _sigma(value: Any, args: Arguments) -> list[float] | None:
     return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
 
-# Of what is `REMOVED`, what did nothing: whether a value was as good as none.
-IDLE: dict[tuple[str, str], Callable[[Any], bool]] = {
-    ("ElasticTransform", "alpha_affine"): lambda value: not value,
-    ("Equalize", "mask"): lambda value: value is None,
-    # Drawn within it, and rounded to whole pixels.
-    ("OpticalDistortion", "shift_limit"): lambda value: all(
-        isinstance(end, int | float) and -0.5 <= end <= 0.5 for end in as_range(value or 0)
-    ),
-    ("PiecewiseAffine", "keypoints_threshold"): lambda _: True,
-    ("PlasmaShadow", "plasma_size"): lambda _: True,
-    ("RandomGamma", "eps"): lambda _: True,
-}
+def is_idle(cls: str, name: str, value: Any) -> bool:
+    """Whether a value of what is `REMOVED` did nothing.
+
+    >>> is_idle("OpticalDistortion", "shift_limit", [-0.5, 0.05]), is_idle("ElasticTransform", "alpha_affine", 50)
+    (True, False)
+    """
+    most = _TABLES["idle"][f"{cls}.{name}"]
+    return all(isinstance(end, int | float) and abs(end) <= most for end in as_range(value or 0))
 
 
 def new_meaning(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:

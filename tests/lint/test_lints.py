@@ -6,6 +6,7 @@ from textwrap import indent
 import numpy as np
 import pytest
 from support.checks import rows, table
+from support.lint_examples import example, mended
 
 from augrecipes.errors import Diagnostic
 from augrecipes.lint import lint, lints
@@ -35,8 +36,8 @@ def codes_of(*args: str) -> list[str]:
 def test_it_fires_on_its_example_alone_and_not_where_that_is_mended_or_silenced(record):
     entry = CODES[record.code]
     assert (entry.title, len(entry.why) > 30, len(entry.fix) > 10) == (record.name, True, True)
-    problems = lint(parse_text(entry.example, file="x.yaml"))
-    lines = entry.example.splitlines()
+    problems = lint(parse_text(example(entry), file="x.yaml"))
+    lines = example(entry).splitlines()
     assert {problem.code for problem in problems} == {record.code}
     for problem in problems:
         assert (problem.name, problem.severity, problem.file) == (record.name, record.severity, "x.yaml")
@@ -46,7 +47,7 @@ def test_it_fires_on_its_example_alone_and_not_where_that_is_mended_or_silenced(
         # The step's own line: where a finding stands at an argument, both share a line in the examples.
         lines[problem.line - 1] += f"  # augrecipes: ignore[{record.code}]"
     assert lint(parse_text("\n".join(lines))) == ()
-    assert lint(parse_text(entry.good)) == ()
+    assert lint(parse_text(mended(entry))) == ()
 
 
 def test_codes_and_names_are_unique_and_all_documented():

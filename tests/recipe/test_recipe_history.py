@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.checks import rows, table
 from support.files import parse_file
+from support.lint_examples import example
 from test_recipe_malformed import STEPS, TOP, one
 
 from augrecipes.errors import Diagnostic, Fix, RecipeError
@@ -23,7 +24,7 @@ from augrecipes.recipe.edit import applied, quick_fix, read_spans
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
 
-TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [CODES[code].example for code in lints()]
+TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [example(CODES[code]) for code in lints()]
 
 
 def problems_of(text: str) -> tuple[Diagnostic, ...]:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from studio_pages import Page
 from support.checks import DEAR
+from support.lint_examples import example
 from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
@@ -118,7 +119,7 @@ def test_lines_and_columns_count_as_browsers_do(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("code", sorted(lints()))
 def test_fixes_fix(code: str) -> None:
     """Of each lint's own example: whatever is offered leaves nothing of the problem."""
-    text = CODES[code].example
+    text = example(CODES[code])
     for problem in problems_of(text):
         assert problem["more"]
         page, edits = PageText(text), []
