@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel notebook clean
+.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel notebook site clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -41,7 +41,7 @@ test: $(TOOLS) $(KERNELS)  ## run the tests
 quick: $(TOOLS) $(KERNELS)  ## run the tests that find most, in a minute or two
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 $(addprefix tests/,$(QUICK))
 
-browser: $(TOOLS) $(KERNELS)  ## run the studio's page in a Chromium without a window; brings Playwright along
+browser: $(TOOLS) $(KERNELS)  ## run the studio's page in Chromium and Firefox without a window; brings Playwright along
 	@$(BIN)/python .ci/install.py -e '.[browser]'
 	@$(BIN)/python -c 'import shutil, sys; sys.exit(not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))' \
 		|| $(BIN)/playwright install chromium
@@ -90,6 +90,10 @@ wheel: $(TOOLS)  ## build a wheel into dist/ that brings libjpeg-turbo along
 notebook: $(TOOLS) $(KERNELS)  ## run docs/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
 	@$(BIN)/python .ci/install.py -e '.[notebooks]'
 	@mkdir -p build && $(BIN)/jupyter-nbconvert --log-level WARN --execute --to html --output-dir build docs/tour.ipynb
+
+site: $(KERNELS)  ## build the site of docs/, the gallery and the reference into build/site/, with zensical
+	@$(BIN)/python .ci/install.py -e '.[site]'
+	@$(BIN)/python .ci/website/build.py build
 
 clean:  ## remove .venv, caches and demo-out
 	@rm -rf .venv demo-out dist build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import TypeVar
@@ -47,6 +47,24 @@ def _quota() -> float:
         if quota > 0 < period:
             return quota / period
     return math.inf
+
+
+def memory_limit() -> str:
+    """How much memory a container may take, in words."""
+    for file in (_CGROUPS / "memory.max", _CGROUPS / "memory" / "memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # none of this sort, or no limit
+            if (size := int(file.read_text(encoding="ascii"))) < 1 << 60:  # an old way to say none
+                return f"a container's limit of {size:,} bytes"
+    return "no limit"
+
+
+def system_field(file: str, name: str) -> str:
+    """A value of one of Linux's tables about itself; empty elsewhere."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")
 
 
 def parse_size(size: str | int) -> int:

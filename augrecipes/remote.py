@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,8 +24,6 @@ StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 # Where an object is there whole, or not at all, and folders are but names.
 _OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
-_MAGIC = re.compile(r"[*\[]|\?(?![\w.%~-]+=)")  # `?versionId=` begins a query
-_WEB = re.compile(r"(https?://[^/?#]*)([^?#]*)(.*)", re.IGNORECASE | re.DOTALL)  # where a `?` always does
 EXTRA = "pip install 'augrecipes[remote]'"
 ATTEMPTS = 5  # of drivers that try again themselves, such as that of S3, so many times theirs
 PAUSE = 0.2  # seconds before the second attempt; twice as long before each further one
@@ -59,8 +56,7 @@ def remote_place(path: Any) -> RemotePath | None:
         return path
     if (address := address_of(path)) is None:
         return None
-    url, query = _split(address)  # which may end with a slash of its own
-    return RemotePath((url if url.endswith("://") else url.rstrip("/")) + query)
+    return RemotePath(address if address.endswith("://") else address.rstrip("/"))
 
 
 def place_of(path: StrPath) -> Place:
@@ -72,27 +68,18 @@ def place_of(path: StrPath) -> Place:
     return remote_place(path) or local(path)
 
 
-def is_pattern(path: Any) -> bool:
-    """Whether an address names several files: `s3://bucket/photos/*.jpg`.
-
-    >>> is_pattern("s3://bucket/*.jpg"), is_pattern("photos/*.jpg"), is_pattern("https://host/a.jpg?sig=x*")
-    (True, False, False)
-    """
-    return is_remote(path) and _magic_at(os.fsdecode(path)) is not None
-
-
 def is_folder(path: StrPath) -> bool:
-    """Whether there is a folder, or a pattern that files elsewhere are named by. Raises DataError.
+    """Whether there is a folder. Raises DataError.
 
-    >>> is_folder("nowhere"), is_folder("memory://*.jpg")
-    (False, True)
+    >>> is_folder("nowhere")
+    False
     """
-    return is_pattern(path) or _there(path, "is_dir")
+    return _there(path, "is_dir")
 
 
 def is_file(path: StrPath) -> bool:
     """Whether there is a file. Raises DataError."""
-    return not is_pattern(path) and _there(path, "is_file")
+    return _there(path, "is_file")
 
 
 def is_there(path: StrPath) -> bool:
@@ -109,19 +96,6 @@ def _there(path: StrPath, what: str) -> bool:
             raise
         denied = "no permission to look at it: " if isinstance(error, PermissionError) else ""
         raise DataError(f"{denied}{error}", str(place)) from None
-
-
-def _magic_at(url: str) -> int | None:
-    """Where the first wildcard of an address stands; None where it is no pattern."""
-    web = _WEB.fullmatch(url)
-    match = _MAGIC.search(url) if web is None else re.compile(r"[*\[]").search(url, web.start(2), web.end(2))
-    return None if match is None else match.start()
-
-
-def _split(url: str) -> tuple[str, str]:
-    """An address, and the query behind it, which goes along with every file below: a signature, say."""
-    web = _WEB.fullmatch(url)
-    return (url, "") if web is None else (web[1] + web[2], web[3])
 
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
@@ -145,19 +119,17 @@ class RemotePath:
     __fspath__ = __str__
 
     def __truediv__(self, name: str) -> RemotePath:
-        url, query = _split(self.url)
-        return RemotePath((url if url.endswith("://") else f"{url.rstrip('/')}/") + name + query)
+        return RemotePath((self.url if self.url.endswith("://") else f"{self.url.rstrip('/')}/") + name)
 
     @property
     def name(self) -> str:
         """What stands behind the last slash."""
-        return _split(self.url)[0].rpartition("/")[2]
+        return self.url.rpartition("/")[2]
 
     @property
     def parent(self) -> RemotePath:
         """The folder that it is in."""
-        url, query = _split(self.url)
-        return RemotePath(url.rpartition("/")[0] + query)
+        return RemotePath(self.url.rpartition("/")[0])
 
     def about(self) -> dict[str, Any]:
         """What the server says of it: at least its size. FileNotFoundError where there is nothing."""
@@ -185,28 +157,21 @@ class RemotePath:
         return (self / name.rstrip("/").rpartition("/")[2] for name in names)
 
     def files(self) -> dict[str, int]:
-        """Every file below, or of a pattern, by its name behind this address or the pattern's fixed part; its size.
+        """Every file below, by its name behind this address; its size.
 
         Raises:
             FileNotFoundError: there is nothing.
         """
-        how = "glob" if is_pattern(self) else "find"
-        listing = request(self.url, lambda system, path: getattr(_fresh(system), how)(path, detail=True))
-        if not listing and how == "find" and not self.exists():
+        listing = request(self.url, lambda system, path: _fresh(system).find(path, detail=True))
+        if not listing and not self.exists():
             raise FileNotFoundError("no such folder")
-        root = request(self.fixed.url, lambda _, path: path).strip("/") + "/"
+        root = request(self.url, lambda _, path: path).strip("/") + "/"
         there = {path.lstrip("/"): about for path, about in listing.items() if about.get("type") != "directory"}
         return {
             path.removeprefix(root): int(about.get("size") or 0)
             for path, about in there.items()
             if path.startswith(root)
         }
-
-    @property
-    def fixed(self) -> RemotePath:
-        """The folder that all files of a pattern are in; of other addresses they themselves."""
-        at = _magic_at(self.url)
-        return self if at is None else RemotePath(self.url[:at].rpartition("/")[0] + _split(self.url)[1])
 
     def read_bytes(self) -> bytes:
         """All of it."""

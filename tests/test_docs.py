@@ -13,11 +13,12 @@ import pytest
 import yaml
 from programs import Programs
 from support.command_line import invoke
+from support.pages import file_name, in_order
 
 from augrecipes.cli.commands import BY_NAME
 
 ROOT = Path(__file__).parent.parent
-FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = {file.stem: file.read_text(encoding="utf-8") for file in FILES if file.exists()}
 README = PAGES["README"]
 EVERY = "\n".join(PAGES.values())
@@ -61,12 +62,6 @@ def commands(page: str) -> Iterator[Command]:
             yield Command(line.partition("#")[0].strip(), output)
 
 
-def file_name(text: str) -> str | None:
-    """The name that a file shown on a page opens with."""
-    name = re.match(r"# (\S+\.(?:yaml|py|toml))\n", text)
-    return str(name[1]) if name else None
-
-
 ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
     "COLUMNS": WIDTH,
@@ -91,7 +86,7 @@ for kind, what in json.loads(pathlib.Path("session.json").read_text()):
     elif kind == "python":
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(what, "README.md", "exec"), space)
+            exec(compile(what[0], "README.md", "exec"), space)
         told.append(["python", 0, printed.getvalue(), ""])
     else:
         done = programs(MAIN, *what, cwd=pathlib.Path.cwd())
@@ -105,23 +100,18 @@ QUICK = {
 }
 
 
-def in_order(text: str) -> Iterator[tuple[str, object]]:
-    """What a reader of `text` does, from top to bottom: files to save, Python and commands to run."""
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
-        if name := file_name(block):
-            yield "file", [name, block]
-        elif language == "python":
-            yield "python", block
-        elif language == "console":
-            for typed in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-                program, *words = shlex.split(typed.partition("\n")[0].partition("#")[0])
-                if program == "augrecipes":
-                    yield "command", [program, *words, *QUICK.get(words[0], ())]
+def session(text: str) -> Iterator[tuple[str, list[str]]]:
+    """What a reader of `text` does, but for the commands of other programs, and made quick."""
+    for kind, what in in_order(text):
+        if kind != "command":
+            yield kind, what
+        elif what[0] == "augrecipes":
+            yield kind, [*what, *QUICK.get(what[1], ())]
 
 
 def walk(programs: Programs, text: str, folder: Path) -> tuple[list[tuple[str, int, str, str]], str]:
     """What came of everything that `text` shows, done in its order in one empty folder; and what went wrong."""
-    (folder / "session.json").write_text(json.dumps(list(in_order(text))), encoding="utf-8")
+    (folder / "session.json").write_text(json.dumps(list(session(text))), encoding="utf-8")
     environment = {**ENVIRONMENT, "HOME": str(folder)}
     done = programs(SESSION, json.dumps(environment), cwd=folder)
     told = folder / "told.json"
@@ -135,7 +125,7 @@ Walked = list[tuple[str, int, str, str]]
 WALKS = [
     pytest.param(name, marks=[] if name == "README" else pytest.mark.soak)
     for name, page in PAGES.items()
-    if any(in_order(page))
+    if any(session(page))
 ]
 
 

@@ -25,7 +25,7 @@ from augrecipes.bench.timing import CONFIDENCE, Gaps, Ratio
 from augrecipes.bench.training import Training
 from augrecipes.compat.guard import version_of
 from augrecipes.errors import BenchError, counted
-from augrecipes.machine import cores
+from augrecipes.machine import cores, system_field
 from augrecipes.native.described import described
 from augrecipes.paths import write_file
 from augrecipes.report import Displayed, to_plain
@@ -250,7 +250,7 @@ def machine() -> Machine:
     """This one, now."""
     return Machine(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        processor=_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
+        processor=system_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         cores=cores(),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         system=platform.system(),
@@ -269,17 +269,8 @@ def peak_mib(work: Callable[[], object]) -> float:
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     work()
-    if peak := _field("/proc/self/status", "VmHWM"):
+    if peak := system_field("/proc/self/status", "VmHWM"):
         return int(peak.split()[0]) / 1024
     import resource  # Unix only
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if platform.system() == "Darwin" else 1024)
-
-
-def _field(file: str, name: str) -> str:
-    """A value of one of Linux's tables about itself; empty elsewhere."""
-    try:
-        lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")

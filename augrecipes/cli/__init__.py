@@ -72,10 +72,9 @@ def _run(words: Sequence[str]) -> None:
             first += 2 if words[first] == "--plugin" else 1
         root, (name, *rest) = _root(usage).parse_args(words[:first]), words[first:] or [""]
         if root.version:
-            from augrecipes import __version__
-            from augrecipes.native.described import described
+            from augrecipes.doctor import version_line
 
-            put(f"augrecipes {__version__} ({described()})")
+            put(version_line())
             return
         if root.help or not name:
             put(_root(usage).format_help().rstrip("\n"))

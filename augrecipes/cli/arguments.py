@@ -5,7 +5,7 @@ a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target.
 Next to a CSV file or annotations may stand what a Dataset takes with them: `split=val`, `columns=lr=lr_path`,
 `box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the images lie elsewhere. Whole slides are
 `slides=PATTERN`, beside it `tile=256`, `mpp=0.5` and others that ar.SlideBags takes. Or tar archives in the layout of
-WebDataset, `train-{000..015}.tar`, or several of them; or an `.npy` file. Or a source in Python of the user's own,
+WebDataset, `train-*.tar`, or several of them; or an `.npy` file. Or a source in Python of the user's own,
 `FILE.py:NAME`, which is run because it is named.
 """
 

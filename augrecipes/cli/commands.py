@@ -112,7 +112,6 @@ COMMANDS = (
         number("--quality", "N", "Of --format jpeg; else JPEGs stay as they are where they can.", None, 1, 100),
         choice("--mode", "train|eval", "For one section alone; else the store serves both."),
         number("--epochs", "K", "Bake K epochs of the random steps, too.", None, 1),
-        option("--through", "STEP", "The last step to bake, such as Rotate#1."),
         SEED, MASKS, SPLIT, number("--workers", "N", "Processes; by default one a core, 0: none.", None, 0),
         choice("--on-error", "skip|raise", "skip: list unreadable inputs and go on.", "skip"),
         option("--out -o", "STORE", "The store: a folder that is made, or s3://…."),
@@ -177,6 +176,7 @@ COMMANDS = (
         argument("names", "NAME", "Which ones; all where none is named.", nargs="*"),
         option("--clear", None, "Empty them; they are rebuilt when needed."), JSON,
     ),
+    command("doctor", "Say what is installed, and what each missing part costs.", "doctor:doctor", JSON),
     command("schema", "Print the JSON Schema of recipes, for editors.", "recipes:schema", JSON),
     command(
         "demo", "See it work on images that it draws itself.", "show:demo",

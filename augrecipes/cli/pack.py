@@ -38,7 +38,7 @@ def pack(args: Namespace) -> None:
     Examples:
       augrecipes pack folder-128 photos/ --out photos-128
       augrecipes pack sr-x2 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X2 --out div2k
-      augrecipes pack stained-tissue tiles/ --out v8 --epochs 8 --through Rotate#1
+      augrecipes pack stained-tissue tiles/ --out v8 --epochs 8
       augrecipes pack folder-128 photos/ --out parts --part 3/8
       augrecipes pack --merge parts
       augrecipes pack folder-128 photos/ --out photos-128 --engine ray
@@ -68,7 +68,7 @@ def pack(args: Namespace) -> None:
     from augrecipes.packing.ray import write_on_ray
     from augrecipes.packing.run import prepare, write
 
-    how = selected(args, "format quality mode epochs through seed masks split on_error part shard_size")
+    how = selected(args, "format quality mode epochs seed masks split on_error part shard_size")
     packing = prepare(loaded(args), data, args.out, **how)
     if args.json != STDOUT:
         _describe(packing)

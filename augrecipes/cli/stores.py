@@ -58,8 +58,7 @@ def _tell_faults(faults: Sequence[Fault]) -> None:
 
 def _line(fault: Fault) -> str:
     where = "" if fault.row is None else f": row {fault.row} of {fault.target}"
-    source = "" if fault.source is None else f" ({fault.source})"
-    return f"{fault.path}{where}{source}: {fault.reason}"
+    return f"{fault.path}{where}: {fault.reason}"
 
 
 def cache(args: Namespace) -> None:

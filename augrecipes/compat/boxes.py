@@ -5,8 +5,6 @@ image's sides there, float64, and lose what is beyond the sides; those without w
 encoded once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -7,8 +7,6 @@ records then name it, since its pixels may differ. AlbumentationsX, of another l
 Also, without an import of it: what its constructors warn of, how they are built, and what they check.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

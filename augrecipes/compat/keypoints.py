@@ -1,7 +1,5 @@
 """What lies between a sample's keypoints and its steps: conversions and filters. See `boxes`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

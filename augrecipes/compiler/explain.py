@@ -124,7 +124,7 @@ def explain(
         LintError, RecipeError: as `Recipe.compile`.
 
     >>> [rule.rule for rule in explain("stained-tissue", optimize="fast", arrival="uint8").rules]
-    ['join_warps', 'reduce_first', 'join_colours']
+    ['join_warps', 'join_colours']
     """
     recipe = as_recipe(recipe)
     steps_of(recipe, mode)

@@ -1,7 +1,5 @@
 """What `explain` says of a plan's steps, of what `eval: derived` makes of each, and of the output; all as a report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Time belongs to what does the work; see `augrecipes.compiler.run.clock.clocked`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 from inspect import Parameter, Signature, signature
@@ -14,9 +13,7 @@ import numpy.typing as npt
 from augrecipes.errors import RecipeError
 from augrecipes.images.losses import Depth, Frames
 from augrecipes.recipe import kinds, model
-from augrecipes.sources.columns import Classes, Columns
-
-_log = logging.getLogger("augrecipes")
+from augrecipes.sources.columns import Classes
 
 
 class RunSettings(TypedDict, total=False):
@@ -100,17 +97,6 @@ class TakesSettings:
             if word not in takes and (ours or word in _OURS):
                 raise TypeError(f"{cls.__name__} takes no {word}=" + (f": {_OURS[word]}" if word in _OURS else ""))
         return super().__new__(cls)
-
-
-def relabelled(table: Columns, classes: Classes | None) -> Columns:
-    """The table with the numbers that `classes=` gives its classes; the log names those without samples."""
-    if classes is None:
-        return table
-    table = table.with_classes(classes)
-    used = set(() if table.labels is None else np.unique(table.labels).tolist())
-    if lacking := [name for name, k in (table.class_to_idx or {}).items() if k not in used]:
-        _log.warning("%s: no samples of %s, which classes= names", table.path(0), ", ".join(lacking))
-    return table
 
 
 def count(name: str, value: Any, least: int) -> int:

@@ -42,7 +42,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         on_error: `raise` or `skip`.
         weights: one number a sample, kept as `ds.weights`; instead of the table's.
         samples_per_epoch: length of the dataset, when it is not the number of rows.
-        classes: names of classes in the order of their numbers, or numbers by name, such as those of another dataset.
+        classes: names of classes in the order of their numbers, such as those of another dataset.
         exif: `apply` or `ignore` the orientation that files say.
         channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3.
         max_pixels: larger images are refused before they are decoded.
@@ -105,7 +105,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         listed = source() if callable(source) else source
         if not isinstance(listed, sample.RecipeSource):
             listed = sample.RecipeSource(listed, self.recipe.inputs, self._decode).for_recipe(self.recipe)
-        self.source, self.table = listed, checks.relabelled(listed.table, classes)
+        self.source, self.table = listed, listed.table if classes is None else listed.table.with_classes(classes)
         self._weights = self.table.weights if weights is None else order.check_weights(weights, len(self.table))
         self.sample_keys = sample_keys.SampleKeys(len(self.table), samples_per_epoch, quiet=mode == "eval")
 

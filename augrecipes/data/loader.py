@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
 from augrecipes.data import checks, epochs, passes, processes, threads
 from augrecipes.data.collate import collate_for
-from augrecipes.data.order import BatchSchedule, Share, orders, share_of, weights_of
+from augrecipes.data.order import BatchSchedule, Share, share_of, weights_of
 from augrecipes.data.reader_plan import Backend, ReaderPlan, pins_memory, plan_readers, start_method
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
@@ -215,13 +214,6 @@ class Loader(Displayed, DataLoader[Any]):
         self._position.look()
         return self._position.schedule
 
-    def next_indices(self) -> list[int]:
-        """Indices of the samples that come next; none where a sampler of somebody else's says them, or all are done."""
-        schedule, start = self._schedule, self._position.start
-        if isinstance(schedule, SampledSchedule):
-            return []
-        return next((order.indices.tolist() for order in orders(schedule, start.epoch, start.read)), [])
-
     @property
     def skipped(self) -> list[epochs.Skipped]:
         """Records of samples of the pass under way, or of the last one, that could not be read and were replaced.
@@ -235,29 +227,6 @@ class Loader(Displayed, DataLoader[Any]):
         """The epoch of the pass under way, or of the next pass when none is."""
         self._position.look()
         return self._position.progress.epoch
-
-    def at(self, batch: int, epoch: int | None = None) -> Any:
-        """Batch `batch` of an epoch of this rank, counted from 0, as a pass hands it out; the loader stays where it is.
-
-        Args:
-            batch: which.
-            epoch: of the pass; None: that of the pass under way, or of the next one.
-
-        Raises:
-            IndexError: the epoch has fewer batches.
-            DataError, CollateError: as a pass.
-
-        >>> loader([5, 6, 7, 8], batch_size=2).at(1)
-        tensor([7, 8])
-        """
-        schedule, at = self._schedule, self.epoch if epoch is None else epochs.check_epoch(epoch)
-        order = next(islice(orders(schedule, at), batch, None), None) if batch >= 0 else None
-        if order is None:
-            raise IndexError(f"batch {batch} is none of the {schedule.batches} of epoch {at}")
-        delivery = self._readers.reader.__getitems__(order)
-        if delivery.error is not None:
-            raise delivery.error
-        return delivery.batch
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next pass runs. Where a state of this very epoch was loaded, the pass resumes there."""

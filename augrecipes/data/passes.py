@@ -12,17 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Subset
+from torch.utils.data import DataLoader
 
 from augrecipes import machine, seeds
 from augrecipes.compat.torch import end_workers, persistent_iterator
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
-from augrecipes.data import batching, epochs, reader_plan, state, threads
+from augrecipes.data import batching, reader_plan, state, threads
 from augrecipes.data.collate import AnyCollate
 from augrecipes.data.fetch import FetchDataset
-from augrecipes.data.order import BatchSchedule, Indices, Order, orders
+from augrecipes.data.order import BatchSchedule, Order, orders
 from augrecipes.data.processes import Orders, Processes, unchanged
 from augrecipes.errors import LoaderError
 from augrecipes.store.cache import SIZE, ReadAhead
@@ -192,7 +191,7 @@ def single_threaded() -> Iterator[None]:
 
 def with_files_ahead(dataset: Any, wanted: Iterator[Order]) -> Iterator[Order]:
     """The orders of a pass; the files that they need are fetched by threads of this process from the first order on."""
-    return _fetching(dataset, list(wanted)) if _remote_leaves(dataset) else wanted
+    return _fetching(dataset, list(wanted)) if getattr(dataset, "fetches", False) else wanted
 
 
 def _fetching(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
@@ -205,16 +204,14 @@ def _fetching(dataset: Any, orders: Sequence[Order]) -> Iterator[Order]:
 
 def _read_ahead(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
     """Reads ahead what some orders need and is not here yet, in their order, where the cache has room for all of it."""
-    stores = {id(leaf.store): leaf.store for leaf in _remote_leaves(dataset)}
-    count = sum(len(items.shards.files) for store in stores.values() for items in store.tables.values())
-    needed: dict[tuple[int, str], tuple[int, Callable[[], object]]] = {}
+    store, needed = dataset.store, dict[str, tuple[int, Callable[[], object]]]()
+    count = sum(len(items.shards.files) for items in store.tables.values())
     for order in orders:
-        for leaf, positions in _located(dataset, order.indices):
-            for name, size, fetch in leaf.files_for(order.epoch, positions):
-                needed.setdefault((id(leaf.store), name), (size, fetch))
+        for name, size, fetch in dataset.files_for(order.epoch, order.indices):
+            needed.setdefault(name, (size, fetch))
         if len(needed) == count:
             break
-    room = min(store.fetched.cache.limit for store in stores.values())
+    room = store.fetched.cache.limit
     total = sum(size for size, _ in needed.values())
     if total > room:  # what was fetched too early would push out what is being read
         _log.warning(
@@ -226,27 +223,4 @@ def _read_ahead(dataset: Any, orders: Sequence[Order]) -> ReadAhead:
             SIZE,
         )
         return ReadAhead(())
-    return ReadAhead(
-        fetch for (store, name), (size, fetch) in needed.items() if not stores[store].fetched.has(name, size)
-    )
-
-
-def _remote_leaves(dataset: Any) -> list[Any]:
-    """The datasets over stores, which may fetch, that a dataset is made of, as torch combines them."""
-    return [leaf for leaf in epochs.unwrapped(dataset) if getattr(leaf, "fetches", False)]
-
-
-def _located(dataset: Any, indices: Indices) -> Iterator[tuple[Any, Indices]]:
-    """Which positions of which of them some indices are."""
-    if type(dataset) is Subset:
-        inner = np.asarray(dataset.indices, np.int64)[indices % len(dataset)]
-        yield from _located(dataset.dataset, inner)
-    elif type(dataset) is ConcatDataset:
-        ends = np.asarray(dataset.cumulative_sizes)
-        positions = indices % ends[-1]
-        member = np.searchsorted(ends, positions, side="right")
-        for number in np.unique(member).tolist():
-            first = int(ends[number - 1]) if number else 0
-            yield from _located(dataset.datasets[number], positions[member == number] - first)
-    elif getattr(dataset, "fetches", False):
-        yield dataset, indices
+    return ReadAhead(fetch for name, (size, fetch) in needed.items() if not store.fetched.has(name, size))

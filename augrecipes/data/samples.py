@@ -25,7 +25,7 @@ class Samples(dataset.RecipeDataset):
     Args:
         source: it (or the Samples of another recipe over it), or a function without arguments that opens it, which each
             process calls for itself: HDF5 and LMDB want that; or an `.npy` file of N×H×W×C; or tar archives as
-            WebDataset lays them out (a path, a pattern with `*` or braces, a folder, or a list); or columns by their
+            WebDataset lays them out (a path, a pattern with `*`, or a list); or columns by their
             names, of one length (a dict of arrays, an HDF5 file).
         recipe: a Recipe of kind image or pair, the name of a gallery recipe, or the path of a recipe file.
         keys: what the parts of an item are called in it, by the recipe's names: `{"image": "photo", "boxes":

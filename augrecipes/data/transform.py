@@ -218,13 +218,12 @@ class BatchTransform:
         Raises:
             DataError: it is not as it should be; names the sample by its index.
         """
-        if not isinstance(batch, Mapping) or not all(hasattr(column, "__len__") for column in batch.values()):
-            raise DataError("a batch is a dict of columns, each an array or a list (batch_format='numpy')")
-        lengths = {name: len(column) for name, column in batch.items()}
-        if len(set(lengths.values())) > 1:
-            said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items())
-            raise DataError(f"columns of a batch have one length; it has {said}")
-        if not any(lengths.values()):
+        try:
+            rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
+        except (AttributeError, TypeError, ValueError) as error:
+            what = f"a batch is a dict of columns of one length, arrays or lists (batch_format='numpy'): {error}"
+            raise DataError(what) from None
+        if not rows:
             return dict(batch)
         names = (*_INDEX_NAMES, "path") if self._index is None else (self._index,)
         if (column := next((name for name in names if name in batch), None)) is None:
@@ -232,7 +231,6 @@ class BatchTransform:
                 f"has no column {' or '.join(map(repr, names))}, which says what each sample draws (index= names "
                 f"another, and Ray's read_images has include_paths=True); there is {', '.join(map(repr, batch))}"
             )
-        rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
         samples = [self._made(row, column) for row in rows]
         return {name: _column([sample[name] for sample in samples], batch[name]) for name in batch}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import cv2
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.images import arrays, pillow
+from augrecipes.images import arrays
 from augrecipes.images.format import (
     MOST_CHANNELS,
     MOST_PARTS,
@@ -193,16 +193,13 @@ def encoded(data: bytes, *, name: str, **how: Any) -> Encoded:
 
 
 def encoded_pages(data: bytes, *, name: str, **how: Any) -> list[Encoded]:
-    """Every image of a TIFF, an array or an animation, in order; of another file its one. Arguments as of `encoded`."""
+    """Every image of a TIFF or an array, in order; of another file its one. Arguments as of `encoded`."""
     with data_errors(name), stage("decode"):
         if arrays.FORMAT.begins(data[:16]):
             return [_checked(data, frame, name, **how) for frame in arrays.frame_headers(data)]
         header = read_header(data)
         if header.format == "tiff":
             return [_checked(data, page, name, **how) for page in page_headers(data, MOST_PARTS)]
-        if header.frames > 1:
-            _checked(data, replace(header, frames=1), name, **how)  # before anything is decoded
-            return [encoded(frame, name=name, **how) for frame in pillow.animation(data, header.format)]
     return [_checked(data, header, name, **how)]
 
 

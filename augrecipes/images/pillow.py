@@ -133,16 +133,6 @@ def opened(data: bytes, name: str) -> Iterator[Any]:
         yield image
 
 
-def animation(data: bytes, name: str) -> Iterator[bytes]:
-    """The frames of an animation, each as numpy saves an RGB image. Raises UnreadableError."""
-    with opened(data, name) as image:
-        for k in range(getattr(image, "n_frames", 1)):
-            image.seek(k)
-            file = io.BytesIO()
-            np.save(file, np.asarray(image.convert("RGB")))
-            yield file.getvalue()
-
-
 @contextmanager
 def errors(name: str) -> Iterator[None]:
     """What Pillow and its libraries say as an UnreadableError."""

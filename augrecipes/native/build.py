@@ -280,7 +280,10 @@ def update(to: Path = LIBRARY, extra: tuple[str, ...] = (), whole: bool = True) 
         if current:
             os.utime(library)  # so that nobody has to read the sources to know
     kernels = to if is_kept[0] else build(to, extra, whole)
-    codec = codec_library(to) if is_kept[1] else build_codec(to, extra)
+    try:
+        codec = codec_library(to) if is_kept[1] else build_codec(to, extra)
+    except NoCompilerError:  # the kernels were built by one that pip had, and put away again
+        codec = None
     return [path for path in (kernels, codec) if path]
 
 
@@ -288,6 +291,11 @@ def main() -> None:
     """Build what is not there yet, and say where."""
     try:
         file, *extra = sys.argv[1:] or [str(LIBRARY)]
+        for library in filter(Path.exists, (LIBRARY, codec_library())):
+            try:
+                ctypes.CDLL(str(library))
+            except OSError:  # built for another system
+                library.unlink()
         libraries = update(LIBRARY if file == "--all" else Path(file), tuple(extra), len(sys.argv) > 1)
         sys.stdout.write("".join(f"{path}\n" for path in libraries))
     except NoCompilerError as error:

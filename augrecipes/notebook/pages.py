@@ -28,7 +28,6 @@ from augrecipes.trials import tables
 from augrecipes.trials.record import Trial
 
 _MOST_BYTES = 64 << 20  # of an image that a step makes
-_MOST_PIXELS = 24_000_000  # of a file that is read
 _TILES = 8  # of a bag
 _CLASSES = 8  # that are named
 _LARGEST = 1100  # px of an image in a page
@@ -121,7 +120,7 @@ def _(pipeline: Pipeline) -> Page:
 
 @_page.register
 def _(dataset: RecipeDataset) -> Page:
-    return type(dataset).__name__, _facts(dataset), [_samples(dataset, None, dataset.epoch)]
+    return type(dataset).__name__, _facts(dataset), [_samples(dataset, dataset.epoch)]
 
 
 def _facts(dataset: RecipeDataset) -> list[str]:
@@ -138,12 +137,11 @@ def _facts(dataset: RecipeDataset) -> list[str]:
     ]
 
 
-def _samples(dataset: RecipeDataset, indices: list[int] | None, epoch: int) -> Part:
+def _samples(dataset: RecipeDataset, epoch: int) -> Part:
     facts = dataset.recipe.facts
     few = 2 if facts.scales else 1 if facts.tiles else 6
     draws = 1 if facts.scales else _TILES if facts.tiles else None
-    shown = few if indices is None else indices[:few]
-    return _images(lambda: of_dataset(dataset, shown, draws, epoch=epoch, most_pixels=_MOST_PIXELS))
+    return _images(lambda: of_dataset(dataset, few, draws, epoch=epoch))
 
 
 @_page.register
@@ -152,9 +150,7 @@ def _(loader: Loader) -> Page:
     if not isinstance(dataset, RecipeDataset):
         return "Loader", [*loader.facts, repr(dataset)], []
     facts = [*loader.facts, type(dataset).__name__, *_facts(dataset)[:-1]]  # its epoch is the loader's
-    batch = loader.next_indices()
-    title = {"text": "Of the next batch" if batch else "Some samples", "quiet": True}
-    return "Loader", facts, [title, _samples(dataset, [k % len(dataset) for k in batch] or None, loader.epoch)]
+    return "Loader", facts, [{"text": "Some samples", "quiet": True}, _samples(dataset, loader.epoch)]
 
 
 @_page.register

@@ -37,16 +37,16 @@ _OF_SLIDES = ("tissue", "stain", "patholog", "slide")
 
 def of_dataset(
     dataset: Any, samples: int | Sequence[int] | None = None, draws: int | None = None, *, stages: bool = False,
-    epoch: int | None = None, most_pixels: int | None = None, pairs: int | None = None,
+    epoch: int | None = None, pairs: int | None = None,
 ) -> Sheet:  # fmt: skip
-    """Some samples of a dataset; see its `show`. `most_pixels`: of a file that is read."""
+    """Some samples of a dataset; see its `show`."""
     _check_draws(1 if draws is None else draws)
     facts = dataset.recipe.facts
     alone = facts.annotated and not (stages or draws)
     usual = 0 if alone else 2 * _DRAWS if facts.tiles else _DRAWS
     positions, rows = _positions(len(dataset), samples, _SIDE_BY_SIDE if alone else _ROWS)
     first = dataset.epoch if epoch is None else epoch
-    view = DatasetView(dataset, positions, most_pixels)
+    view = DatasetView(dataset, positions)
     return sheet_of(dataset.recipe, SheetRequest(view, rows, draws or usual, first, stages, pairs=pairs))
 
 

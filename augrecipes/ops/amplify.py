@@ -3,8 +3,6 @@
 Arguments come with defaults merged. `tests/laws/test_records.py` holds every factor to what albumentations does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

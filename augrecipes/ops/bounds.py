@@ -5,8 +5,6 @@ not name the argument. A class of albumentations whose constructor refuses more 
 record: importing it takes longer than everything else that `augrecipes check` does. Rare and registered ones are asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Boxes in each of albumentations' formats as corners in px, and back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

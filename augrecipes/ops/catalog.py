@@ -3,8 +3,6 @@
 Reading it takes a few milliseconds; importing albumentations takes over half a second.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from importlib.resources import files

@@ -4,8 +4,6 @@ Those of albumentations' classes and of our own are in the schema file of the pa
 descriptions.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """OpenCV's constants by name, as recipes write them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

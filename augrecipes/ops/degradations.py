@@ -1,7 +1,5 @@
 """What cameras and compression leave of an image, as papers on super-resolution define it: kernels, photons, JPEG."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import cos, pi, radians, sin
 from typing import Annotated, Any, Literal

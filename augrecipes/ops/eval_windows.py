@@ -1,7 +1,5 @@
 """What stands in evaluation for steps that cut at random, or whose draws have a middle: functions of arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Any

@@ -1,8 +1,5 @@
 """Where a field puts places: the inverse of maps that say where each pixel is taken from."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +7,15 @@ from numpy.typing import NDArray
 
 Points = NDArray[Any]  # (n, 2) float64: x and y, in pixel centres
 _STEPS, _EXACT, _CLOSE = 12, 1e-3, 0.25  # of Newton's method; px
-_CELLS, _BLOCK, _COARSE = 16, 16, 4  # tried for a point; pixels along a block of them; pixels from one to the next
+_GRIDS = 4, 1  # px from one pixel to the next, where the closest to a point is looked for
 
 
 def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> Points:
     """Where points of an image lie once each pixel (x, y) has been taken from (map_x[y, x], map_y[y, x]).
 
     Newton's method on the maps, between pixels and, beyond the image's sides, as if they went on in parallel. A point
-    for which that finds nothing begins again between the pixels that are taken from around it. A point that no pixel
-    shows comes out beyond the sides, or at the pixel that comes closest; NaN stays NaN.
+    for which that finds nothing begins again at the pixel that comes closest. A point that no pixel shows comes out
+    beyond the sides, or there; NaN stays NaN.
 
     Args:
         map_x: H×W.
@@ -33,14 +30,16 @@ def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> 
     places, errors = _newton(maps, points, points)
     sides = np.array(maps.shape[1::-1]) - 1
     outside: Any = ((places < -0.5) | (places > sides + 0.5)).any(axis=1)
-    starts, rows = _starts(maps, points, np.flatnonzero((errors > _EXACT) | outside), errors)
-    if rows.size:
-        candidates, misses = _newton(maps, starts, points[rows])
-        inside: Any = ((candidates >= -0.5) & (candidates <= sides + 0.5)).all(axis=1)
-        for k in np.argsort(-misses):  # the best of a point's last
-            row = rows[k]
-            if misses[k] < errors[row] or (outside[row] and inside[k] and misses[k] < _CLOSE):
-                places[row], errors[row] = candidates[k], misses[k]
+    for row in np.flatnonzero(((errors > _EXACT) | outside) & ~np.isnan(points).any(axis=1)).tolist():
+        for step in _GRIDS:
+            away = ((maps[::step, ::step] - points[row]) ** 2).sum(axis=2)
+            y, x = divmod(int(np.nanargmin(away)), away.shape[1])
+            (place,), (error,) = _newton(maps, np.array([[x, y]], np.float64) * step, points[row : row + 1])
+            inside = ((place >= -0.5) & (place <= sides + 0.5)).all()
+            if error < errors[row] or (outside[row] and inside and error < _CLOSE):
+                places[row], errors[row] = place, error
+            if errors[row] < _CLOSE:
+                break
     return places
 
 
@@ -79,38 +78,3 @@ def _interpolated(maps: NDArray[Any], places: Points) -> tuple[Points, NDArray[A
     beyond = places - inside
     across[(beyond[:, 0] != 0) | (last[0] == 0)], down[(beyond[:, 1] != 0) | (last[1] == 0)] = (1, 0), (0, 1)
     return sources + beyond, np.stack([across[:, 0], down[:, 0], across[:, 1], down[:, 1]])
-
-
-def _starts(maps: NDArray[Any], points: Points, rows: NDArray[Any], errors: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    """Where some points may lie, and whose these places are: the middles of cells of four pixels around them.
-
-    Cells are looked for in blocks whose pixels are taken from around a point. One that no cell is around, and that is
-    known by nothing better, begins near the closest pixel.
-    """
-    edges = [np.arange(0, max(1, side - 1), _BLOCK) for side in maps.shape[:2]]
-    low, high = (_block_extremes(reduce, maps, edges) for reduce in (np.minimum, np.maximum))
-    starts: list[Any] = [np.zeros((0, 2))]
-    owners: list[Any] = [np.zeros(0, int)]
-    for row in rows.tolist():
-        point, middles = points[row], []
-        for y, x in np.argwhere(((low <= point) & (point <= high)).all(axis=2))[:_CELLS].tolist():
-            y0, x0 = edges[0][y], edges[1][x]
-            block = maps[y0 : y0 + _BLOCK + 1, x0 : x0 + _BLOCK + 1]
-            corners = np.stack([block[:-1, :-1], block[1:, :-1], block[:-1, 1:], block[1:, 1:]])
-            cells = ((corners.min(axis=0) <= point) & (point <= corners.max(axis=0))).all(axis=2)
-            middles += [(x0 + right + 0.5, y0 + down + 0.5) for down, right in np.argwhere(cells).tolist()]
-        if not middles and errors[row] > _CLOSE and not np.isnan(point).any():
-            coarse = maps[::_COARSE, ::_COARSE]
-            down, right = divmod(int(np.nanargmin(((coarse - point) ** 2).sum(axis=2))), coarse.shape[1])
-            middles = [(right * _COARSE, down * _COARSE)]
-        starts.append(np.array(middles[:_CELLS], np.float64).reshape(-1, 2))
-        owners.append(np.full(len(starts[-1]), row))
-    return np.concatenate(starts), np.concatenate(owners)
-
-
-def _block_extremes(reduce: np.ufunc, maps: NDArray[Any], edges: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The least or greatest of each block of pixels and of those below and behind it, which its cells reach into."""
-    for axis, at in enumerate(edges):
-        maps = reduce.reduceat(maps, at, axis)
-        maps = reduce(maps, np.take(maps, np.minimum(np.arange(len(at)) + 1, len(at) - 1), axis))
-    return maps

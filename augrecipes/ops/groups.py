@@ -1,7 +1,5 @@
 """Groups of steps, and the other words of the language that rules call by name: nothing else spells them out."""
 
-from __future__ import annotations
-
 # The groups of steps: albumentations' names, with defaults of our own.
 ONE_OF, SOME_OF, SEQUENTIAL, RANDOM_ORDER = GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
 # Those that look at their own p once more where OneOf of albumentations has picked them by it.

@@ -1,7 +1,5 @@
 """Boxes and keypoints on hidden pixels: steps that hide parts of an image, such as CoarseDropout."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What one number, or a range, lets a step draw: from its least value to its greatest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from numbers import Real
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """MATLAB's `imresize(…, 'bicubic')` on numpy arrays, to the last bit: how most published LR files were made."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

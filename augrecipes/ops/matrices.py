@@ -3,8 +3,6 @@
 Places are pixel centres, (x, y, 1). A step whose geometry is no matrix has none: see `OpRecord.is_matrix`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias

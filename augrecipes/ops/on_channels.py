@@ -1,7 +1,5 @@
 """Steps that change some channels of an image: they see these alone, as an image; the others stay to the last bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ OpenCV works through a row so many numbers at a time, and rounds otherwise in wh
 fuses products and sums, so may OpenCV. Each question is asked once a process, of images whose levels give the answer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from functools import cache

@@ -3,8 +3,6 @@
 `right_class` puts them in front of albumentations' classes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

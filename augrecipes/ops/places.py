@@ -5,8 +5,6 @@ Each class here overrides what an albumentations class does to what lies on an i
 differences from albumentations are listed in docs/DIFFERENCES.md.
 """
 
-from __future__ import annotations
-
 from abc import ABC
 from collections.abc import Mapping
 from functools import cache

@@ -5,8 +5,6 @@ arguments, that calls `augrecipes.register`. That it is installed runs nothing. 
 point's name, so all that a recipe can name is what its user has installed; no path and no module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points

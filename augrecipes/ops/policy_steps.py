@@ -1,7 +1,5 @@
 """CornerAffine, Sharpness, SolarizeAdd and AugMix, as Pillow and the tables of augmentation policies mean them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Annotated, Any, Literal
 

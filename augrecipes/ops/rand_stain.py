@@ -1,7 +1,5 @@
 """Tiles brought to colours that are drawn from a template (RandStainNA), and templates of one's own images."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal

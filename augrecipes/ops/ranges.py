@@ -1,7 +1,5 @@
 """What the ranges of a class's arguments say: what a step may draw, and where it changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

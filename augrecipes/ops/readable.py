@@ -1,7 +1,5 @@
 """Why a class refused its arguments, in one line, with the argument named."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every record, by class name. Imports no albumentations: linting must be quick."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from augrecipes.ops.families import colours, crops, filters, flips, levels, noise, overlays, resizes, warps

@@ -1,7 +1,5 @@
 """Classes of albumentations that cannot be a step of a recipe: why, and what to use instead."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every class that can be a step: albumentations', augrecipes' own, and those that the program registered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from importlib import import_module

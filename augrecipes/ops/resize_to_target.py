@@ -1,7 +1,5 @@
 """The step inside Degrade that reaches the size of the target being made."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import numpy as np

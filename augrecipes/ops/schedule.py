@@ -5,8 +5,6 @@ other, in epoch 30, and stays there, along a `curve` that is `linear`, `cosine` 
 `step` at the end; `{by_epoch: [0, 0.1, 0.3]}` names the number of each epoch, the last one for all that follow.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

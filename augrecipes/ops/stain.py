@@ -1,7 +1,5 @@
 """Stains varied as laboratories and scanners vary them, in optical density; glass between the tissue stays white."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """Bases of stains: optical densities in R, G, B of two or three of them. Needs no numpy: linting must be quick."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import hypot, inf, prod
 from operator import mul

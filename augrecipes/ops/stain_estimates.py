@@ -1,7 +1,5 @@
 """Stains estimated from images of tissue: the colour of each and its amount, or the mean colour and its spread."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast

@@ -1,7 +1,5 @@
 """The stains of tissue brought to those of a reference; glass between the tissue stays as it is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from augrecipes.errors import StoreError
 from augrecipes.remote import Place, place_of
 from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, as_tables, join_tables
-from augrecipes.store.index import NAME, differences, publish, stage_folder
+from augrecipes.store.index import NAME, publish
 
 _SHOWN = 6  # parts that are missing, named
 WHOLE = "whole/"  # what names of the whole store's columns begin with in its first part
@@ -106,8 +105,7 @@ def merge_parts(folder: str | os.PathLike[str]) -> Merged:
             columns = {name.removeprefix(WHOLE): column for name, column in part.columns.items() if name != "note"}
             whole = StorePlan(fields, part.about["points"], columns)
         if fields != whole.said:
-            names = ", ".join(differences(fields, whole.said))
-            raise StoreError(f"is of another packing than part 1 (other: {names}): pack it again", str(path))
+            raise StoreError("is of another packing than part 1: pack it again", str(path))
         notes += notes_of(part)
         shards += [{**shard, "part": path.name} for shard in part.index["shards"]]
         for name, items in part.tables.items():
@@ -136,11 +134,7 @@ def _paths_in(folder: Place) -> list[Place]:
         raise StoreError(f"has parts of {numbers}: keep those of one packing in a folder of their own", str(folder))
     parts = [PackPart(number, counts[0]) for number in range(1, counts[0] + 1)]
     if missing := [part for part in parts if part not in folders]:
-        staged = [part for part in missing if isinstance(folder, Path) and stage_folder(folder / part.name).exists()]
-        more = f" (begun, and not finished: {_listed(staged)})" if staged else ""
-        raise StoreError(
-            f"has no part {_listed(missing)} of {counts[0]}{more}: pack them, and merge again", str(folder)
-        )
+        raise StoreError(f"has no part {_listed(missing)} of {counts[0]}: pack them, and merge again", str(folder))
     return [folders[part] for part in parts]
 
 

@@ -73,39 +73,28 @@ class BakedSteps:
         return [brief(prefix.described(step)) for step in self.steps]
 
 
-def plan_pack(
-    recipe: Recipe, *, mode: Mode | None = None, epochs: int | None = None, through: str | None = None, seed: int = 0
-) -> BakedSteps:
+def plan_pack(recipe: Recipe, *, mode: Mode | None = None, epochs: int | None = None, seed: int = 0) -> BakedSteps:
     """Choose the steps.
 
     Args:
         recipe: of any kind.
         mode: pack for this section alone; None: what both sections begin with, or the only one.
         epochs: bake this many epochs of steps that draw; None: only steps that draw nothing.
-        through: the last step to bake, by its id, its label (`Rotate#1`) or its class.
         seed: of the draws.
 
     Raises:
-        RecipeError: no such step or section; draws without `epochs`; epochs of `eval`.
+        RecipeError: no such section; nothing to bake; epochs of `eval`.
     """
-    if (unbaked := _why_unbaked(recipe)) and (epochs is not None or through is not None):
+    if (unbaked := _why_unbaked(recipe)) and epochs is not None:
         raise RecipeError(f"{unbaked}: nothing can be baked")
     if epochs is not None:
         if epochs < 1:
             raise RecipeError(f"epochs must be at least 1, got {epochs}")
         if mode == "eval":
             raise RecipeError("epochs are epochs of training: the eval section draws nothing")
-        return _with_draws(recipe, epochs, through, seed)
+        return _with_draws(recipe, epochs, seed)
     steps = steps_of(recipe, mode or "train")
     count = prefix.common_prefix(recipe) if mode is None else prefix.deterministic_prefix(steps)
-    if through is not None:
-        wanted = _place(steps, through) + 1
-        if wanted > prefix.deterministic_prefix(steps):
-            first = steps[prefix.deterministic_prefix(steps)]
-            raise RecipeError(f"{first.site} draws anew for every sample: to bake draws, say for how many epochs")
-        if mode is None and wanted > count:
-            raise RecipeError(f"the eval section does not begin with the steps up to {through}: pack with mode train")
-        count = wanted
     serves: tuple[Mode, ...] = (mode,) if mode else ("train",) if recipe.eval is None else ("train", "eval")
     if unbaked:
         count, why = 0, f"{unbaked}: whole images are kept"
@@ -128,33 +117,18 @@ def _why_unbaked(recipe: Recipe) -> str:
     return "`correspondence: true` counts pixels of the files" if recipe.correspondence else ""
 
 
-def _with_draws(recipe: Recipe, epochs: int, through: str | None, seed: int) -> BakedSteps:
+def _with_draws(recipe: Recipe, epochs: int, seed: int) -> BakedSteps:
     steps = recipe.steps
-    if through is not None:
-        count, chosen = _place(steps, through) + 1, f"{through} was asked for as the last step"
-    else:
-        heavy = [i for i, step in enumerate(steps) if not prefix.is_light(step)]
-        if not heavy:
-            raise RecipeError("every step is light (it cuts, flips or changes colours point by point): nothing to bake")
-        count = heavy[-1] + 1
-        chosen = f"{steps[count - 1].site} is the last step that is not light"
+    heavy = [i for i, step in enumerate(steps) if not prefix.is_light(step)]
+    if not heavy:
+        raise RecipeError("every step is light (it cuts, flips or changes colours point by point): nothing to bake")
+    count = heavy[-1] + 1
     left = ", ".join(step.site for step in steps[count:]) or "none"
     draws = not all(prefix.draws_nothing(step) for step in steps[:count])
-    why = f"{chosen}; left to do in training: {left}"
+    why = f"{steps[count - 1].site} is the last step that is not light; left to do in training: {left}"
     for step in (leaf for top in steps[:count] for leaf in top.walk() if epochs % draw_period(leaf)):
         why += f"; {step.site} alternates evenly where a multiple of {draw_period(step)} epochs is baked"
     return BakedSteps(recipe, "train", ("train",), count, epochs if draws else 0, seed, why)
-
-
-def _place(steps: tuple[Step, ...], name: str) -> int:
-    """The place of the step that is called so: by its label, its id, or its class."""
-    for known in ("site", "id", "name"):
-        places = [i for i, step in enumerate(steps) if getattr(step, known) == name]
-        if len(places) == 1:
-            return places[0]
-        if places:
-            raise RecipeError(f"several steps are called {name}: say {' or '.join(steps[i].site for i in places)}")
-    raise RecipeError(f"no step {name!r}; the steps are {', '.join(step.site for step in steps) or 'none'}")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.errors import AugrecipesError, StoreError
-from augrecipes.packing.parts import PackPart, part_in_folder
+from augrecipes.packing.parts import PackPart
 from augrecipes.packing.workers import WorkerDied, import_without_torch
 from augrecipes.progress import Progress
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 TRIES = 3  # of a part
 _TO_END = 60  # seconds, of tasks that are cancelled
-_A_CORE = 4  # parts, so that no core waits long for the others
-_SMALLEST = 64  # rows of a part, where nobody says how many parts
+_PARTS, _SMALLEST = 64, 64  # at most, and rows of one at least, where nobody says how many: of every cluster the same
 _ANSWERS = 10  # seconds, that a cluster has to take a connection
 
 
@@ -49,8 +48,7 @@ def write_on_ray(
             written there, and it becomes the store.
         address: of a cluster, as `ray.init` takes it, such as `auto`; None: the one that this process is connected to,
             or else one of this machine, which is started and ends with the work.
-        parts: how many; None: as many as an earlier run began with, or four a core of the cluster, where there are
-            enough rows.
+        parts: how many; None: 64, or fewer of few rows. A run that was interrupted goes on with as many as it had.
         on_error: `raise` stops at the first input that cannot be read.
         advance: called with how many rows are done, and of how many.
 
@@ -69,11 +67,10 @@ def write_on_ray(
         raise StoreError(why, str(packing.out))
     refuse_published(packing.out)
     out = packing.out.absolute()
-    packing, parts = replace(packing, out=out), _begun(out, parts)
+    most = parts or min(_PARTS, packing.rows // _SMALLEST)
     with connected(address) as ray:
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        most = parts or min(_A_CORE * cores, packing.rows // _SMALLEST)
-        _write(ray, packing, max(1, min(packing.rows // packing.plan.times, most)), on_error, advance)
+        count = max(1, min(packing.rows // packing.plan.times, most))
+        _write(ray, replace(packing, out=out), count, on_error, advance)
     return replace(packing, unreadable=merge_parts(out).unreadable)
 
 
@@ -125,19 +122,6 @@ def write_one(sent: tuple[bytes, str, str], number: int, of: int) -> None:
 def _opened(pickled: bytes) -> Any:
     """What every task is sent: opened once in each process, for as many parts as it writes."""
     return pickle.loads(pickled)
-
-
-def _begun(folder: Path, parts: int | None) -> int | None:
-    """How many parts an earlier run began with, whose parts are there; else as asked. StoreError where they differ."""
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    there = {part.of for part in map(part_in_folder, names) if part is not None}
-    if not there or there == {parts}:
-        return parts
-    if parts is None and len(there) == 1:
-        return there.pop()
-    numbers = " and ".join(map(str, sorted(there)))
-    way = f"--parts {numbers} goes on with them, or " if len(there) == 1 else ""
-    raise StoreError(f"an earlier run left parts of {numbers} here: {way}delete this folder to begin anew", str(folder))
 
 
 def _write(ray: Any, packing: Packing, count: int, on_error: str, advance: Progress | None) -> None:

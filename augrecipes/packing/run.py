@@ -23,7 +23,7 @@ from augrecipes.sources import opening, packed_columns, stacks
 from augrecipes.sources.files import MAX_PIXELS
 from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
-from augrecipes.store.index import NAME, differences, to_json
+from augrecipes.store.index import NAME, to_json
 
 _QUALITY = 95  # of JPEGs that have to be made
 
@@ -36,7 +36,6 @@ def prepare(
     format: str = "raw",
     mode: model.Mode | None = None,
     epochs: int | None = None,
-    through: str | None = None,
     seed: int = 0,
     masks: Any = None,
     split: str | None = None,
@@ -55,7 +54,7 @@ def prepare(
     stacks.refuse_stacks(parsed, "which packed datasets do not hold: train from the files, by ar.ImageFolder")
     chosen = None if part is None else parse_part(str(part))
     most = None if shard_size is None else machine.parse_size(shard_size)
-    plan = plan_pack(parsed, mode=mode, epochs=epochs, through=through, seed=seed)
+    plan = plan_pack(parsed, mode=mode, epochs=epochs, seed=seed)
     pipeline = compile_prefix(parsed, plan.mode, plan.count, seed)
     how: dict[str, Any] = {"channels": channels, "exif": exif, "max_pixels": max_pixels, "masks": masks, "split": split}
     strict = on_error == "raise"
@@ -98,15 +97,15 @@ def pack(
         recipe: of any kind, a Recipe or what `augrecipes.load` takes.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
             `ar.Samples` over one: images, annotations and labels that are integers are kept, nothing else of it.
-        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: each shard is
-            sent when it is whole, the index last.
+        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: it
+            is packed in the cache folder and sent in the end.
         workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
             0: none but this one.
         on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
         advance: called with how many rows are done, and of how many.
         options: `format` (`raw`, `lossless`, `jpeg`), `quality` of jpeg (None: JPEGs that no step changes
             are kept as they are, others written at 95), `mode` (`train` or `eval`: for this section
-            alone), `epochs` (bake so many epochs of random steps), `through` (the last step to bake), `seed` of the
+            alone), `epochs` (bake so many epochs of random steps), `seed` of the
             random parameters; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
             `augrecipes.merge_parts`), `shard_size` (`"2G"`: the largest file of a target); of the data `masks`,
             `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
@@ -211,10 +210,8 @@ def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: ra
     """The notes of a part that is there already: the very part that would be written."""
     store, about = open_store(folder, part=True), to_json(about)
     if store.about != about:
-        other = ", ".join(differences(store.about, about))
-        raise StoreError(
-            f"there is such a part of another packing (other: {other}); take another folder, or remove it", str(folder)
-        )
+        what = "there is such a part of another packing; take another folder, or remove it"
+        raise StoreError(what, str(folder))
     notes = list(notes_of(store))
     for row, note in zip(rows, notes, strict=True):
         if row % baker.times == 0 and json.loads(note).get("stamp") != baker.stamp(row):

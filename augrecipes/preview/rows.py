@@ -23,7 +23,7 @@ from augrecipes.progress import Progress
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.columns import label_at
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
-from augrecipes.sources.sample import DatasetView, RecipeSource, Sample, least_shown
+from augrecipes.sources.sample import DatasetView, RecipeSource, Sample
 
 logger = logging.getLogger("augrecipes")
 
@@ -104,8 +104,7 @@ class SheetRequest:
     def shown(self, files: Any, show: Callable[[int], T]) -> tuple[list[T], list[DataError]]:
         """As `show_rows`, of the data asked for."""
         words = self.data.words if isinstance(self.data, DatasetView) else words_of(self.data)
-        how: dict[str, Any] = {"labels": files.labels, "progress": self.progress}
-        return show_rows(len(files), self.rows, show, data=words, path=files.path, **how)
+        return show_rows(len(files), self.rows, show, data=words, path=files.path, progress=self.progress)
 
     def lines(self, pipeline: Pipeline, often: str, output: str, *more: str) -> list[str]:
         """What stands under the title: the recipe in words, and what made the sheet.
@@ -149,7 +148,6 @@ def show_rows(
     *,
     data: str,
     path: Callable[[int], str],
-    labels: NDArray[Any] | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[T], list[DataError]]:
     """Show up to `rows` of `total` sources, spread evenly over them; those that cannot be shown are passed over.
@@ -160,7 +158,6 @@ def show_rows(
         show: makes a row of a source; its DataError passes the source over.
         data: a word for the sources, for the error when nothing can be shown.
         path: the file of a source.
-        labels: of the sources; those whose label is shown least come first.
         progress: called with (rows done, rows in all).
 
     Returns:
@@ -178,7 +175,7 @@ def show_rows(
     wanted = min(rows, total)
     for slot in range(wanted):  # each row comes from its own share of the data
         share = range(slot * total // wanted, (slot + 1) * total // wanted)
-        for index in share if labels is None else least_shown(labels, share, indices):
+        for index in share:
             if len(skipped) > _SPARE_TRIES:
                 break
             try:

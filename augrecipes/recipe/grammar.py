@@ -26,9 +26,7 @@ Optimize = Literal["none", "exact", "fast"]
 Pick = Literal["random", "first", "stride"]  # of tiles
 _UNSAID = {"unsaid": True}  # no part of the digest where it is empty
 # Names of the optimiser's rules, each of which a recipe may do without.
-RuleName = Literal[
-    "coarse_fields", "drop_noops", "join_colours", "join_warps", "own_noise", "read_scaled", "reduce_first",
-]  # fmt: skip
+RuleName = Literal["coarse_fields", "join_colours", "join_warps", "own_noise"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from augrecipes.sources.polygons import Outlines
 
 # Keys of samples for the numbers of boxes and of keypoints.
 NUMBERS = {"boxes": ("object",), "keypoints": ("keypoint_object", "keypoint_number")}
-Classes = Sequence[str] | Mapping[str, int]  # names in the order of their numbers, or numbers by name
+Classes = Sequence[str]  # names in the order of their numbers
 _SHOWN = 20  # names in an error
 _INTEGER, _NUMBER = (
     re.compile(r"[+-]?\d{1,18}(\.0*)?"),
@@ -148,9 +148,7 @@ class Columns(SpawnShared):
     lines: npt.NDArray[np.int64] | None = None
 
     def with_classes(self, classes: Classes) -> Self:
-        """The same rows, labelled by the places of their classes in `classes`, or by the numbers that it says.
-
-        Labels that are whole numbers, and no places, stay as they are.
+        """The same rows, labelled by the places of their classes in `classes`; whole numbers stay as they are.
 
         Raises:
             DataError: a class that is not among them; names it and its first file.
@@ -158,14 +156,11 @@ class Columns(SpawnShared):
         """
         names, own = [*classes], self.class_to_idx or {}
         if isinstance(classes, str) or len({*names}) < len(names):
-            raise ValueError(f"classes= is a list of names, each once, or numbers by name, got {classes!r}")
-        if self.labels is not None and self.labels.ndim > 1:
-            raise ValueError("classes= numbers classes, and each of these has a column of its own")
-        if self.labels is None or not own or self.label_of(0) is not None:
+            raise ValueError(f"classes= is a list of names, each once, got {classes!r}")
+        if self.labels is None or self.labels.ndim > 1 or not own or self.label_of(0) is not None:
             raise ValueError("classes= numbers folders of classes, or labels of a CSV file, and this data has neither")
         has_numbers = [*own.values()] != [*range(len(own))]
         numbers = number(names)[2] if has_numbers else {name: k for k, name in enumerate(names)}
-        numbers = dict(classes) if isinstance(classes, Mapping) else numbers
         called = {k: name for name, k in own.items()}
         used, rows, places = np.unique(self.labels, return_index=True, return_inverse=True)
         for k, row in zip(used.tolist(), rows.tolist(), strict=True):
@@ -173,8 +168,7 @@ class Columns(SpawnShared):
                 what = f"class {called[k]!r} is not among classes=, which are {', '.join(names[:_SHOWN])}"
                 raise DataError(what, self.path(row))
         labels = np.array([numbers[called[k]] for k in used.tolist()], np.int64)[places]
-        ordered = tuple(sorted(numbers, key=numbers.__getitem__))
-        return replace(self, labels=labels, classes=ordered, class_to_idx=numbers)
+        return replace(self, labels=labels, classes=tuple(names), class_to_idx=numbers)
 
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:

@@ -30,7 +30,7 @@ import numpy as np
 from augrecipes import cache as caches
 from augrecipes.errors import DataError, counted
 from augrecipes.paths import EXTENSIONS, SKIPPED, is_image
-from augrecipes.remote import RemotePath, is_pattern, remote_place
+from augrecipes.remote import RemotePath, remote_place
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.names import is_folder
 from augrecipes.sources.paths import PathLike, PathTable
@@ -72,8 +72,7 @@ def list_folders(
     """The images below several folders, one after another; folders of equal names are one class.
 
     Args:
-        roots: folders; or addresses of them, or of files by a pattern (``s3://bucket/photos/**/*.jpg``): names are then
-            those behind the pattern's fixed part.
+        roots: folders, or addresses of them.
         cache: remember what was found. Every folder's times are still checked, so a file that comes or goes is noticed.
             Addresses are always listed.
         layout: ``classes``: folders below the root are classes, images beside them are left out; ``flat``: no
@@ -107,10 +106,10 @@ def list_folders(
         raise DataError(f"{what}with layout='classes' or layout='flat'", os.fsdecode(encoded[flat.index(True)]))
     tables, classes = [], list[bytes]()
     for root, groups in zip(encoded, listings, strict=True):
-        place = remote_place(root)  # names are relative to what stands in front of a pattern
+        place = remote_place(root)  # which has the slash again that a path has lost
         for name, parts in groups.items():
             names = sorted(above + file for above, scan in parts for file in _names(scan.files))
-            tables.append(PathTable.from_names(names, root=root if place is None else os.fsencode(place.fixed.url)))
+            tables.append(PathTable.from_names(names, root=root if place is None else os.fsencode(place.url)))
             classes.append(name or b"")
     files = {"image": PathTable.concat(tables)}
     if any(flat):
@@ -157,8 +156,6 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout, stacks: bool) -> dict
         )
         _log.warning(what, name, counted(direct, "image"), deeper)
     if not (direct or deeper if flat else deeper):
-        if is_pattern(name):
-            raise DataError("no image fits this pattern: * stops at a slash, and ** does not", path=name)
         raise DataError("no images in this folder" + ("" if flat else "'s subfolders"), path=name)
     if not flat and here[0][1].files:
         first = os.fsdecode(_names(here[0][1].files)[0])
@@ -254,7 +251,7 @@ def _times(about: os.stat_result) -> tuple[int, ...]:
 
 
 def _elsewhere(place: RemotePath) -> list[_Part]:
-    """The same of a folder elsewhere, or of a pattern: it, and each folder in it with the images below."""
+    """The same of a folder elsewhere: it, and each folder in it with the images below."""
     by_folder: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]

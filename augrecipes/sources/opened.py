@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,7 @@ from augrecipes.errors import DataError
 from augrecipes.images import encoded, reading
 from augrecipes.images.arrays import LONGEST, rows, saved_array
 from augrecipes.images.format import stage
-from augrecipes.paths import is_archive, is_image
-from augrecipes.sources.names import is_folder
+from augrecipes.paths import is_archive
 from augrecipes.sources.sample_inputs import one_each
 from augrecipes.sources.source import Source, is_source
 from augrecipes.sources.tar.shards import TarShards
@@ -220,9 +218,9 @@ def _foreign_labels(source: Any, key: str) -> Any:
 
 
 def names_source(data: Any) -> bool:
-    """Whether paths name a source: tar archives, a folder of such, or an `.npy` file.
+    """Whether paths name a source: tar archives, or an `.npy` file.
 
-    >>> names_source("train-{000..015}.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
+    >>> names_source("train-*.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
     (True, True, False)
     """
     if isinstance(data, list | tuple):
@@ -231,19 +229,7 @@ def names_source(data: Any) -> bool:
     if not isinstance(data, str | os.PathLike):
         return False
     path = Path(data)
-    # Not `path.is_dir()`: a pattern may be too long for a path.
-    return _holds_archives(path) if os.path.isdir(path) else is_archive(str(path)) or path.suffix == ".npy"  # noqa: PTH112
-
-
-def _holds_archives(folder: Path) -> bool:
-    """Whether a folder has archives in it, and no image."""
-    has_archive = False
-    with suppress(OSError), os.scandir(os.fsencode(folder)) as entries:  # whoever lists it tells of the error
-        for entry in entries:
-            if is_image(entry.name) and not is_folder(entry):
-                return False
-            has_archive |= is_archive(os.fsdecode(entry.name)) and not entry.name.startswith(b".")
-    return has_archive
+    return not os.path.isdir(path) and (is_archive(str(path)) or path.suffix == ".npy")  # noqa: PTH112
 
 
 def _source_at(data: Any) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +14,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
-from augrecipes.images import encoded, losses, reading
-from augrecipes.images.format import UnreadableError
+from augrecipes.images import encoded, losses
 from augrecipes.recipe.model import Inputs, Recipe
 from augrecipes.sources.columns import Columns, label_at, one_label_each
 from augrecipes.sources.source import Source
@@ -215,14 +213,12 @@ class DatasetView:
     Attributes:
         dataset: one of ours.
         positions: of the samples, in it.
-        most_pixels: files of larger images are not read; None: all are.
         left_out: nothing: a dataset has said what it left out.
         notes: nothing.
     """
 
     dataset: Any
     positions: Sequence[int]
-    most_pixels: int | None = None
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -264,21 +260,8 @@ class DatasetView:
 
     def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
         """One of them, or a tile of it; DataError, naming the file, where it cannot be read."""
-        self.check(k)
         sample: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
         return sample
-
-    def check(self, k: int) -> None:
-        """DataError where a file is larger than is to be read; what is no image is told when it is read."""
-        path = self.path(k)
-        if self.most_pixels is None or not Path(path).is_file():
-            return
-        try:
-            header = reading.read_file_header(path)
-        except UnreadableError:
-            return
-        if header.height * header.width > self.most_pixels:
-            raise DataError(f"{header.width}×{header.height} px are read only when they are asked for", path)
 
     @property
     def epochs(self) -> int:
@@ -304,15 +287,3 @@ class DataArguments:
     root: Any
     files: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)
-
-
-def least_shown(labels: NDArray[Any], share: range, shown: Sequence[int]) -> list[int]:
-    """The rows of `share`, those whose label was shown least (`shown`: which rows were) first.
-
-    >>> least_shown(np.array([0, 0, 1, 1]), range(1, 4), [0])
-    [2, 3, 1]
-    """
-    times = np.zeros(len(share), np.int64)
-    for k in shown:
-        times += labels[share.start : share.stop] == labels[k]
-    return (share.start + np.argsort(times, kind="stable")).tolist()

@@ -18,7 +18,7 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.sources.names import is_folder
 
 STACK = "images"  # its key in a sample
-_SEVERAL = (".tif", ".tiff", ".gif", ".webp", ".png", ".avif")  # of files that may hold more than one image
+_SEVERAL = (".tif", ".tiff")  # of files that may hold more than one image
 _OF_ARRAYS = ("axes", "undecoded")  # arguments that files have not
 _NUMBER = re.compile(rb"([0-9]+)")
 

@@ -149,16 +149,6 @@ def publish(
                 write_file(path, data, mode=READ_ONLY)
 
 
-def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """Returns the names of what differs, the deepest that are objects in both."""
-    names = []
-    for name in sorted({*one, *other}):
-        a, b = one.get(name), other.get(name)
-        if a != b:
-            names += differences(a, b) if isinstance(a, dict) and isinstance(b, dict) else [name]
-    return names
-
-
 def check(content: Mapping[str, Any], what: str, path: str, before: str = "") -> None:
     """Raise StoreError, naming the file `path` and the field behind `before`, unless all fields of `what` are fitting.
 

@@ -4,11 +4,13 @@
       lock              held by the writer
       plan.json         what the store is to be: another run goes on only with the same
       00000.npz         what is known of the items and rows of a shard; written once its files are whole
-      store/            what will be published; of a store that is to be elsewhere the shard that grows, in the user's
-                        cache folder: each is sent when it is whole, the index last, and nobody opens a store without
+      store/            what will be published
+
+Of a store that is to be elsewhere it is in the user's cache folder, and sent in the end, the index last: nobody opens a
+store without one.
 
 An interrupted run goes on behind its last whole shard. Nothing in here is believed: the files of each shard are read
-and compared with their checksums first; of those that were sent the sizes are compared.
+and compared with their checksums first.
 """
 
 from __future__ import annotations
@@ -137,16 +139,15 @@ class OpenShard:
         return start, item.size, *item.shape, item.sample, item.checksum
 
 
-def staged_shards(root: Path, suffixes: Mapping[str, str], sent: Mapping[str, int] | None = None) -> list[StagedShard]:
+def staged_shards(root: Path, suffixes: Mapping[str, str]) -> list[StagedShard]:
     """The shards that an interrupted run left whole, up to the first that is not.
 
     Args:
         root: the hidden folder.
         suffixes: of the targets' files.
-        sent: the files that lie where the store will be, and their sizes; None: they are staged here.
     """
     shards: list[StagedShard] = []
-    while (shard := _opened(root, len(shards), suffixes, sent)) is not None:
+    while (shard := _opened(root, len(shards), suffixes)) is not None:
         shards.append(shard)
     return shards
 
@@ -167,15 +168,13 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
     Raises:
         StoreError: shards of another plan are whole.
     """
-    path, wanted, names = root / "plan.json", json.dumps(plan, sort_keys=True), ""
+    path, wanted = root / "plan.json", json.dumps(plan, sort_keys=True)
     with store_errors(path):
         known = path.read_text() if path.exists() else None
         if known not in (None, wanted) and any(root.glob("*.npz")):
-            with suppress(ValueError, AttributeError, TypeError):
-                names = ", ".join(index.differences(json.loads(known or ""), plan))
             raise StoreError(
-                f"an interrupted run was to write another store here (other: {names or 'its plan cannot be read'}); go "
-                "on with the same arguments, or discard what it wrote by removing this folder",
+                "an interrupted run was to write another store here; go on with the same arguments, or discard what it "
+                "wrote by removing this folder",
                 path=str(root),
             )
         if known is None:  # a run was interrupted before it had begun: what says that shards are whole is of another
@@ -203,8 +202,8 @@ def shard_files(number: int, suffixes: Mapping[str, str]) -> dict[str, str]:
     return {target: index.shard_name(target, number, suffix) for target, suffix in suffixes.items()}
 
 
-def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[str, int] | None) -> StagedShard | None:
-    """A shard, where its files, and what is known of it, are what was written; of those sent, where they are there."""
+def _opened(root: Path, number: int, suffixes: Mapping[str, str]) -> StagedShard | None:
+    """A shard, where its files, and what is known of it, are what was written."""
     try:
         data = (root / f"{number:05}.npz").read_bytes()
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -216,9 +215,7 @@ def _opened(root: Path, number: int, suffixes: Mapping[str, str], sent: Mapping[
         }
         tables = {name: {key: arrays[f"{name}/{key}"] for key in TABLE} for name in suffixes}
         for name, file in shard_files(number, suffixes).items():
-            if sent is not None and sent.get(file) != records[name]["size"]:
-                return None
-            if sent is None and file_record(root / "store" / file) != records[name]:
+            if file_record(root / "store" / file) != records[name]:
                 return None
         return StagedShard(records, tables, cast("Texts", arrays["notes"]))
     except Exception:  # whatever zip files that are damaged raise: such a shard is written again

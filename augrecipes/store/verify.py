@@ -24,7 +24,6 @@ class Fault:
         target: name of the target, where the file belongs to one.
         row: row of the sample, where the place belongs to one.
         item: number of the item within its target.
-        source: the file that the item was packed from, where the store says so.
     """
 
     path: str
@@ -32,7 +31,6 @@ class Fault:
     target: str | None = None
     row: int | None = None
     item: int | None = None
-    source: str | None = None
 
 
 def verify_store(path: str | os.PathLike[str], progress: Progress | None = None) -> list[Fault]:
@@ -72,16 +70,7 @@ def _faults(store: reader.Store, name: str, stored: columns.StoredFile) -> Itera
                 file.seek(int(items.start[item]))
                 if disk.crc32(file.read(int(items.size[item]))) != items.checksum[item]:
                     row, reason = items.row_of(item), "its bytes are not those that were written"
-                    yield Fault(place, reason, name, row, item, _source(store, name, row, item))
+                    yield Fault(place, reason, name, row, item)
                     whole = False
     if whole:
         yield Fault(place, "the bytes around its items are not those that were written", name)
-
-
-def _source(store: reader.Store, name: str, row: int, item: int) -> str | None:
-    for column in (store.columns.get(f"source/{name}"), store.columns.get("source")):
-        if isinstance(column, columns.Texts) and len(column) == store.count(name) != store.rows:
-            return column[item]
-        if isinstance(column, columns.Texts) and len(column) and store.rows % len(column) == 0:
-            return column[row * len(column) // store.rows]
-    return None

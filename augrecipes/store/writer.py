@@ -1,13 +1,13 @@
 """Writing a store: shard by shard beside its place, resumed after an interruption, published by one rename.
 
-Of a store that is to be at an address each shard is sent when it is whole, and the index last.
+A store that is to be at an address is written in the cache folder, and sent in the end, the index last.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -146,9 +146,7 @@ class StoreWriter:
         """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
 
         Args:
-            columns: arrays of numbers or booleans, and lists of str, by name. The text column ``source`` (one a row),
-                or ``source/TARGET`` (one a row, one for so many rows side by side, or one an item), names files in what
-                `verify_store` finds.
+            columns: arrays of numbers or booleans, and lists of str, by name.
             about: more of what the index says.
 
         Raises:
@@ -165,8 +163,10 @@ class StoreWriter:
             fields["about"] = {**self._plan["about"], **index.to_json(about or {})}
             shards = [{"rows": len(shard.notes), "files": dict(shard.files)} for shard in self._shards]
             items = {name: join_tables([shard.tables[name] for shard in self._shards]) for name in self._formats}
-            publish(self.path if isinstance(self.path, RemotePath) else self._folder, items, tables, fields, shards)
-            if isinstance(self.path, Path):
+            publish(self._folder, items, tables, fields, shards)
+            if isinstance(self.path, RemotePath):
+                self._send(self.path)
+            else:
                 with disk.store_errors(self.path):
                     self._folder.rename(self.path)
                     paths.sync_folder(self.path.parent)
@@ -204,11 +204,9 @@ class StoreWriter:
             remove(self._root)  # it was published, and the run was killed before it had cleared up
         self._refuse_taken()
         begin(self._root, self._plan)
-        self._shards = staged_shards(self._root, self._suffixes, self._sent())
+        self._shards = staged_shards(self._root, self._suffixes)
         self._forget()
         expected -= sum(record["size"] for shard in self._shards for record in shard.files.values())
-        if isinstance(self.path, RemotePath):
-            expected = min(expected, self._plan["shard_bytes"] * len(self._formats))
         if expected > (free := shutil.disk_usage(self._root).free):
             why = f"needs {expected:,} more bytes, and {free:,} are free; make room, or take another disk"
             raise StoreError(why, path=str(self.path))
@@ -220,33 +218,17 @@ class StoreWriter:
                 why = "exists already, and a published store is never modified; remove it first"
                 raise StoreError(why, str(self.path))
 
-    def _sent(self) -> dict[str, int] | None:
-        """The files that lie where the store will be, and their sizes; None where they are staged on this machine."""
-        if isinstance(self.path, Path):
-            return None
-        with disk.store_errors(self.path):
-            try:
-                return self.path.files()
-            except FileNotFoundError:
-                return {}
-
     def _forget(self) -> None:
-        """Removes all that is staged, or was sent, but the shards that are whole."""
+        """Removes all that is staged but the shards that are whole."""
         names = {file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()}
         forget(self._root, len(self._shards), names)
-        for name in (self._sent() or {}).keys() - names:
-            if "/" not in name and name.endswith(tuple(self._suffixes.values())):
-                with disk.store_errors(self.path / name):
-                    (self.path / name).unlink()
 
-    def _send(self, there: RemotePath, names: Collection[str]) -> None:
-        """Sends files, and lets go of them here. StoreError where a store was published there meanwhile."""
+    def _send(self, there: RemotePath) -> None:
+        """Sends all files, the index last. StoreError where a store was published there meanwhile."""
         self._refuse_taken()
-        for name in names:
-            with disk.store_errors(there / name):
-                (there / name).send(self._folder / name)
-        for name in names:
-            (self._folder / name).unlink()
+        for file in sorted(self._folder.iterdir(), key=lambda file: file.name == index.NAME):
+            with disk.store_errors(there / file.name):
+                (there / file.name).send(file)
 
     def _item(self, row: int, name: str, value: NDArray[Any] | formats.Item) -> formats.Item:
         if isinstance(value, formats.Item):
@@ -260,8 +242,6 @@ class StoreWriter:
         """Makes what was written a shard that an interrupted run goes on behind."""
         if self._open is not None:
             number, shard = len(self._shards), self._open.finished()
-            if isinstance(self.path, RemotePath):
-                self._send(self.path, [*shard_files(number, self._suffixes).values()])
             table, data = self._root / f"{number:05}.npz", shard.render()
             with disk.store_errors(table, len(data)):
                 paths.write_file(table, data, mode=disk.READ_ONLY)
@@ -270,7 +250,7 @@ class StoreWriter:
 
 
 def _unsent(there: RemotePath) -> Path:
-    """Where the shards of a store that is to be elsewhere grow until they are sent."""
+    """Where a store that is to be elsewhere grows until it is sent."""
     try:
         return cache.cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
     except OSError as error:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +16,9 @@ from augrecipes.errors import harmless
 from augrecipes.ops import box_formats, groups
 from augrecipes.preview.display import RgbImage, rgb_of_input, rgb_of_output, within
 from augrecipes.preview.overlay import label_colour, render_mask
-from augrecipes.preview.stretch import PLAIN, Stretch, stretch_of
+from augrecipes.preview.stretch import Stretch, stretch_of
 from augrecipes.recipe import kinds, words
-from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Output, Recipe, Step
+from augrecipes.recipe.model import Arguments, Bag, Inputs, Mode, Optimize, Recipe, Step
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.editing import steps_by_path
@@ -159,7 +158,7 @@ class View:
         """An image that came out, with its overlay."""
         output = self.recipe.outputs.get(name, self.recipe.output)
         size = image.shape[1:] if output.layout == "chw" else image.shape[:2]
-        return {**self.put(shown_of(image, output, self.size, stretch), size), "overlay": self.overlay(on_it, size)}
+        return {**self.put(rgb_of_output(image, output, stretch), size), "overlay": self.overlay(on_it, size)}
 
     def overlay(
         self, targets: Mapping[str, Any], size: tuple[int, int], inputs: Inputs | None = None
@@ -226,6 +225,7 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     It goes no further than to the browser of this machine, and the encoders of OpenCV and Pillow take ten times as long
     at their lowest level.
 
+    >>> import cv2
     >>> image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
     >>> back = cv2.imdecode(np.frombuffer(png_of(image), np.uint8), cv2.IMREAD_UNCHANGED)
     >>> bool((back[..., ::-1] == image).all())
@@ -239,22 +239,6 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     for name, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 0)), (b"IEND", b"")):
         png += struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
     return png
-
-
-def shown_of(image: NDArray[Any], output: Output, size: int, stretch: Stretch = PLAIN) -> RgbImage:
-    """A pipeline's result as uint8 RGB, its longer side at most `size` px.
-
-    Floats that are shown smaller are made smaller before they become levels: those are fewer.
-    """
-    first = output.layout == "chw"
-    height, width = image.shape[1:] if first else image.shape[:2]
-    if max(height, width) <= size or image.dtype != np.float32:
-        return within(rgb_of_output(image, output, stretch), size)
-    scale = size / max(height, width)
-    to = max(round(width * scale), 1), max(round(height * scale), 1)
-    planes = image if first else np.moveaxis(image, -1, 0)
-    small = np.stack([cv2.resize(np.ascontiguousarray(plane), to, interpolation=cv2.INTER_AREA) for plane in planes])
-    return rgb_of_output(small if first else np.moveaxis(small, 0, -1), output, stretch)
 
 
 def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:

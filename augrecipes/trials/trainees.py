@@ -13,7 +13,6 @@ import numpy as np
 from augrecipes.bench.sides import Setting, dataset_of
 from augrecipes.bench.timing import spread_out
 from augrecipes.cache import file_stamp
-from augrecipes.data.checks import relabelled
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.errors import BenchError
 from augrecipes.ops.records import op_record
@@ -90,7 +89,7 @@ def open_trainees(
             where, its_masks = places[place]
             datasets[key] = dataset_of(recipe, Setting(where, masks=its_masks, recipes=(*named.values(),)))
             if place and valid is not None and first.class_to_idx and datasets[key].class_to_idx:
-                datasets[key].table = relabelled(datasets[key].table, first.class_to_idx)
+                datasets[key].table = datasets[key].table.with_classes([*first.class_to_idx])
         return datasets[key]
 
     first = opened(next(iter(named.values())), 0)

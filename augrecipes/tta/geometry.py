@@ -4,8 +4,6 @@ Positions are pixel centres, and matrices lead from the source to the network's 
 half a pixel before their centres.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Test-time augmentation as a recipe's `tta:` has it: views of an image, and what a network says of them merged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial

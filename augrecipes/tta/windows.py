@@ -1,7 +1,5 @@
 """Windows that slide over an image: where they lie, what is in them, and predictions on them sampled and blended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise

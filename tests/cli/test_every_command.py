@@ -41,6 +41,7 @@ WITHOUT = {
     "eject": (("eject", "good.yaml"), (), 0),
     "schema": (("schema",), (), 0),
     "cache": (("cache",), (), 0),
+    "doctor": (("doctor",), (), 0),
 }
 # Half a minute, and a server: tests/demo and tests/studio run them.
 ELSEWHERE = {"demo", "studio"}

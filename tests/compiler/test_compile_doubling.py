@@ -30,12 +30,8 @@ SHAPES: dict[str, str] = {
 
 # Each has as many firings of its rule as it has steps of one name, far apart or as one.
 FIRINGS: dict[str, str] = {
-    "open_groups": "{Sequential: {steps: [Blur]}}, Blur",
-    "drop_noops": "NoOp, Blur",
-    "drop_noops, of pairs": "NoOp, {Blur: {target: b}}",
     "join_warps": "Rotate, {RandomCrop: {height: 9, width: 9}}, CLAHE",
     "join_warps, all one": "Rotate, {RandomCrop: {height: 9, width: 9}}",
-    "reduce_first": "Rotate, {Resize: {height: 9, width: 9}}, Sharpen",
     "join_colours": "ToSepia, ToGray, Blur",
     "join_colours, all one": "ColorJitter",
 }
@@ -99,7 +95,6 @@ def looking_behind_each(steps: Steps, flow: Flow, contract: Contract) -> list[st
     [
         ("join_warps", "join_warps.obstacles_from", looking_behind_each),
         ("join_colours", "join_colours.obstacles_from", looking_behind_each),
-        ("reduce_first", "join_warps.obstacles_from", looking_behind_each),
     ],
 )
 def test_planted_rules_are_found(monkeypatch: pytest.MonkeyPatch, rule: str, name: str, fault: object) -> None:

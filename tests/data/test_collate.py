@@ -139,15 +139,6 @@ def test_labels_that_are_shares_or_quantities_are_mixed_as_they_are() -> None:
     np.testing.assert_allclose(batch["label"].sum(1), 0.5, atol=1e-6)
 
 
-def test_any_batch_can_be_had_alone() -> None:
-    dl = ar.loader(dataset("MixUp: {classes: 3}"), 4, shuffle=True, num_workers=0)
-    assert torch.equal(dl.at(1, 0)["image"], [*dl][1]["image"])
-    assert dl.epoch == 1
-    for batch in (-1, 2):
-        with pytest.raises(IndexError):
-            dl.at(batch)
-
-
 def test_sections_are_written_compared_and_explained() -> None:
     recipe = ar.load(text("OneOf: {p: 0.5, steps: [MixUp: {alpha: 0.2, id: soft}, CutMix]}", "Mosaic"))
     assert ar.load(recipe.to_yaml()) == recipe

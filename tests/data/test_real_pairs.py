@@ -187,7 +187,8 @@ def same(one: dict, other: dict) -> bool:
 @pytest.mark.parametrize("share", [None, 0.5])
 def test_loaders_workers_packed_and_saved_draws(data: Path, share: float | None) -> None:
     recipe = read() if share is None else mixed(share)
-    where = {"hr": data / "HR", "lr": [whole(data) / "A", data / "B"]} if share is None else roots(data)
+    versions = {"hr": data / "HR", "lr": whole(data) / "A", "lr_2": data / "B"} if share is None else {}
+    where = versions or roots(data)
     ds = ar.PairedImages(where, recipe, seed=1)
     batches = [*ar.loader(ds, 4), *torch.utils.data.DataLoader(ds, batch_size=4, num_workers=2)]
     for batch in batches:
@@ -205,13 +206,12 @@ def test_loaders_workers_packed_and_saved_draws(data: Path, share: float | None)
 
 
 def version_law(data: Path) -> None:
-    """Lists of folders, names and columns are the same; each version is drawn as often."""
+    """Folders by name and columns are the same; each version is drawn as often."""
     csv = whole(data) / "list.csv"
     rows = [f"HR/{k:04}.png,A/{k:04}x4.png,B/{k:04}x4m.jpg\n" for k in range(COUNT)]
     csv.write_text("hr,lr,lr_2\n" + "".join(rows))
     how = {"seed": 1, "save_applied_params": True, "samples_per_epoch": 400}
     forms = [
-        ar.PairedImages({"hr": data / "HR", "lr": [data / "A", data / "B"]}, read(), **how),
         ar.PairedImages({"hr": data / "HR", "lr": data / "A", "lr_2": data / "B"}, read(), **how),
         ar.PairedImages(files=csv, recipe=read(), **how),
     ]
@@ -251,7 +251,7 @@ def test_a_choice_that_no_key_decides_is_seen(data: Path, monkeypatch: pytest.Mo
 
 
 def test_evaluation_takes_the_first_version(data: Path) -> None:
-    where = {"hr": data / "HR", "lr": [whole(data) / "A", data / "B"]}
+    where = {"hr": data / "HR", "lr": whole(data) / "A", "lr_2": data / "B"}
     for ds in (ar.PairedImages(where, read(), mode="eval"), ar.PairedImages(where, read()).subset([0], mode="eval")):
         np.testing.assert_array_equal(ds[0]["lr"].numpy(), reduced(scene(0), 4) // 2)
 
@@ -284,7 +284,7 @@ def test_versions_in_one_folder_by_their_names(data: Path) -> None:
     assert [Path(path).name for path in ds.paths(1).values()] == ["0001.png", "0001x4w1.png", "0001x4w2.png"]
 
 
-def test_folders_of_other_scenes_are_no_versions(data: Path) -> None:
+def test_a_list_of_folders_is_one_data_set(data: Path) -> None:
     for k in (6, 7):
         (data / "C").mkdir(exist_ok=True)
         (data / "A" / f"{k:04}x4.png").rename(data / "C" / f"{k:04}x4.png")

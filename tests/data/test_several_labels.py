@@ -122,7 +122,7 @@ def test_one_label_is_asked_for_where_it_is_needed(tmp_path: Path) -> None:
     ds = dataset(written(tmp_path))
     with pytest.raises(ValueError, match="one label a sample"):
         ar.loader(ds, 2, weights="balanced")
-    with pytest.raises(ValueError, match="a column of its own"):
+    with pytest.raises(ValueError, match="and this data has neither"):
         dataset(tmp_path / "list.csv", classes=CLASSES)
 
 

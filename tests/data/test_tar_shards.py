@@ -41,7 +41,7 @@ def archives_of(kind: Kind, root: Path, folder: Path, each: int = 5) -> str:
                 inside[f"x/{k:04}.{name}.png"] = data
             inside |= {} if files.targets is None else {f"x/{k:04}.cls": b"%d" % files.targets[k]}
         made.write(folder / f"train-{start // each}.tar", inside)
-    return f"{folder}/train-{{0..{(len(files) - 1) // each}}}.tar"
+    return f"{folder}/train-*.tar"
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +135,7 @@ def test_commands_take_archives_and_arrays(patterns: dict[str, str], tmp_path: P
     np.save(tmp_path / "all.npy", np.zeros((3, 40, 36, 3), np.uint8))
     several = sorted(map(str, Path(patterns["image"]).parent.glob("*.tar")))
     given = [
-        ([patterns["image"]], 12), ([str(Path(patterns["image"]).parent)], 12), (several, 12), ([str(arrays_)], 6),
-        ([str(tmp_path / "all.npy")], 3),
+        ([patterns["image"]], 12), (several, 12), ([str(arrays_)], 6), ([str(tmp_path / "all.npy")], 3),
     ]  # fmt: skip
     for k, (words, n) in enumerate(given):
         data = [part for word in words for part in ("--data", word)]

@@ -287,7 +287,7 @@ def test_without_an_index_nothing_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"index": np.arange(3)}, "columns of a batch have one length; it has image: 12"),
+        ({"index": np.arange(3)}, "a batch is a dict of columns of one length"),
         ({"index": np.arange(N) - 9}, "-9: an index is at least 0, got -9"),
         ({"index": np.arange(N) / 2}, "an index is an integer or text"),
         ({"epoch": 3}, "a batch is a dict of columns"),

@@ -29,9 +29,7 @@ from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import make_program
-from augrecipes.compiler.rewrite.rules import exact
 from augrecipes.kinds.image import pipeline as of_images
-from augrecipes.ops import groups
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call.
@@ -118,14 +116,6 @@ def keyed_by_place(steps: Any) -> Any:
     return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
 
 
-def _opens_what_may_miss(step: Any) -> bool:
-    return isinstance(step, Step) and step.name == groups.SEQUENTIAL
-
-
-def _opens_choices(step: Any) -> bool:
-    return isinstance(step, Step) and step.name in (groups.SEQUENTIAL, groups.ONE_OF) and step.p in (None, 1)
-
-
 BLENDED = pool("Resize: {height: 37, width: 26, mask_interpolation: area}")
 test_planted_faults_are_caught = planted_faults(
     {
@@ -145,12 +135,5 @@ test_planted_faults_are_caught = planted_faults(
             planted(check, recipes(BLENDED), SEEDS),
             (make_program, "why_mask_not_native", lambda *_, **__: None),
         ),
-        **{
-            f"groups are opened by {fault.__name__}": (
-                planted(check, JOINING["nested groups"], SEEDS),
-                (exact, "_opens", fault),
-            )
-            for fault in (_opens_what_may_miss, _opens_choices)
-        },
     },
 )

@@ -174,7 +174,7 @@ def test_masks_change_no_image() -> None:
 def as_files(recipe: Recipe, image: np.ndarray, seed: int) -> int:
     """Holds images in files, of which no more is read than is needed, to the same in memory."""
     found = made_by(recipe, File(image), seed, SETS[-1])
-    memory = made_by(replace(recipe, without_rules=("read_scaled",)), image, seed, SETS[-1])
+    memory = made_by(recipe, image, seed, SETS[-1])
     # What decoding costs may decide between two ways to the same image, which round otherwise.
     return images_are_alike(found, found if recipe_resamples(recipe) else memory, recipe)
 

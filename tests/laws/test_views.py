@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 from random_recipes import build, outcome, recipes, step, steps_for, targets
 from support.checks import SEEDS, planted, planted_faults, same, tries
 
-from augrecipes.compiler.rewrite import Plan
-from augrecipes.compiler.run.clock import route_steps
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.errors import CollateError, DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.kinds.views import branches
 from augrecipes.kinds.views import pipeline as of_views
 from augrecipes.recipe.model import Arguments, NamedView, Output, Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
@@ -265,7 +261,7 @@ eval: []
 
 
 def check_parted(_: Any = None) -> None:
-    """What views share is made once, of all that may come, with what lies on it, and what is drawn is told."""
+    """What views share is the same in all of them, with what lies on it, and what is drawn is told."""
     on_it: dict[str, Any] = {
         "boxes": np.float32([[3, 4, 40, 40]]),
         "box_labels": [7],
@@ -282,34 +278,8 @@ def check_parted(_: Any = None) -> None:
                 np.testing.assert_equal(told["last"][1], whole["applied"])
 
 
-def test_what_views_begin_with_is_made_once() -> None:
+def test_what_views_begin_with_is_the_same_for_all() -> None:
     check_parted()
-    stems = {optimize: {*build(PARTED, optimize).branches.stems} for optimize in ("none", "exact", "fast")}
-    assert stems == {"none": {"", "global", "teacher"}, "exact": {"", "global", "teacher"}, "fast": {""}}
-
-
-def test_steps_run_as_often_as_there_are_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    pipeline = build(PARTED, "none")
-    for branch in (*pipeline.branches.stems.values(), *pipeline.branches.ends.values()):
-        route_steps(branch.pipeline, lambda label, step, args, kwargs: (seen.append(label), step(*args, **kwargs))[1])
-    pipeline.at(2)(image=IMAGE)
-    times = {site: seen.count(site) for site in seen}
-    assert times["Rotate#1"] == times["GaussianBlur#1"] == 1
-    assert times["global/HueSaturationValue#1"] == times["teacher/RandomGamma#1"] == 2
-
-
-def test_in_fast_views_part_where_no_rule_joins_both_sides() -> None:
-    joined = parse_text("""
-    {version: 1, recipe: a, kind: views, shared: [Blur: {p: 1.0}, Rotate: {limit: 9}], eval: [],
-     views: {a: {count: 2, steps: [RandomResizedCrop: {size: [9, 9]}]}}}
-    """)
-    parts = build(joined, "fast").branches
-    assert [step.name for step in parts.stems[""].pipeline.recipe.steps] == ["Blur"]
-    check(joined, "fast", 3)
-    flips = replace(joined, steps=label((Step("HorizontalFlip"),), ""))
-    assert not build(flips, "exact").branches.stems
-    assert build(flips, "none").branches.stems
 
 
 def first_key(self: Any, epoch: int, index: int, tile: int = 0) -> None:
@@ -329,16 +299,6 @@ def unlike(name: str, views: Any, given: Any) -> Any:
     return {key: [value[0]] * len(value) if isinstance(value, list) else value for key, value in made.items()}
 
 
-def of_another(self: Any, epoch: int, index: int, tile: int, *more: Any) -> Any:
-    return ImagePipeline.sample(self, epoch, index + 1, tile, *more)
-
-
-def by_programs_of_another(self: Any, key: tuple[int, int, int], *more: Any) -> Any:
-    is_stem = isinstance(self.pipeline, branches.Stem)
-    return run(self, (key[0], key[1] + is_stem, key[2]), *more)
-
-
-ALONE, run = Plan, ProgramRunner.run
 MOVED, ADDED, ROW, STACKED = Draws.position, Draws.add, of_views._Block.row, of_views._stacked
 LAW = planted(check, with_views(), LEVELS, SEEDS)
 
@@ -353,13 +313,7 @@ test_planted_faults_are_found = planted_faults(
         "what is shared is drawn for each": (check_sharing, (Draws, "add", each_for_itself)),
         "views in another order": (LAW, (of_views._Block, "row", backwards)),
         "the boxes of the first view on all": (on_it, (of_views, "_stacked", unlike)),
-        "what is shared is of another sample": (check_parted, (branches.Stem, "sample", of_another)),
-        "so it is in `fast`": (check_parted, (ProgramRunner, "run", by_programs_of_another)),
-        "levels between shared steps and others": (
-            check_parted,
-            (branches._AsItIs, "__call__", branches.Sink.__call__),
-        ),
-        "parts that are planned alone": (check_parted, (branches, "Plan", lambda nodes: ALONE(nodes[:0]))),
+        "what lies on the first view on all that share steps": (check_parted, (of_views, "_stacked", unlike)),
         "the numbers of the end in all epochs": (check_epochs, (ImagePipeline, "in_epoch", lambda self, _: self)),
     }
 )

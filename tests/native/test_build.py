@@ -285,6 +285,25 @@ def test_an_editable_install_compiles_what_this_machine_needs_once(tmp_path: Pat
     assert all("-g" in call for call in compiled) and compiled
 
 
+def test_kernels_that_are_there_need_no_compiler(
+    tmp_path: Path, compiled: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip brings one for as long as it installs; without libjpeg's headers nothing is left to do for `make`."""
+    file = tmp_path / "built" / "kernels.so"
+    file.parent.mkdir()
+    build.update(file)
+    build.codec_library(file).unlink()
+
+    def none() -> list[str]:
+        raise build.NoCompilerError
+
+    monkeypatch.setattr(build, "compiler", none)
+    assert build.update(file) == [file]
+    file.unlink()
+    with pytest.raises(build.NoCompilerError):
+        build.update(file)
+
+
 @pytest.mark.parametrize(
     ("arguments", "whole"), [([], False), (["--all"], True), (["out/k.so"], True), (["out/k.so", "-g"], True)]
 )

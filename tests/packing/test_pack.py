@@ -117,7 +117,7 @@ def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: 
             raise InterruptedRunError
 
     arguments: Any = (parse_text(recipe_of(IMAGE)), str(roots["image"]), tmp_path / "store")
-    other: Any = {"mode": "train", "epochs": 2, "through": "RandomCrop", "shard_size": 1}
+    other: Any = {"mode": "train", "shard_size": 1}
     last = 2  # of which the first is a shard
     with pytest.raises(InterruptedRunError):
         pack(*arguments, workers=0, advance=stop, shard_size=1)
@@ -208,11 +208,7 @@ eval:
         ({}, 2, ["train", "eval"]),
         ({"mode": "train"}, 3, ["train"]),
         ({"mode": "eval"}, 2, ["eval"]),
-        ({"through": "small"}, 1, ["train", "eval"]),
-        ({"mode": "train", "through": "CenterCrop"}, 3, ["train"]),
         ({"epochs": 2}, 4, ["train"]),
-        ({"epochs": 2, "through": "HorizontalFlip#2"}, 5, ["train"]),
-        ({"epochs": 2, "through": "CenterCrop"}, 3, ["train"]),
     ],
 )
 def test_which_steps_are_baked(
@@ -227,10 +223,6 @@ def test_which_steps_are_baked(
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"through": "GaussianBlur"}, "GaussianBlur#1 draws anew for every sample: to bake draws, say for how many"),
-        ({"through": "CenterCrop"}, "pack with mode train"),
-        ({"through": "Rotate"}, "no step 'Rotate'; the steps are small, HorizontalFlip#1"),
-        ({"epochs": 2, "through": "HorizontalFlip"}, "say HorizontalFlip#1 or HorizontalFlip#2"),
         ({"epochs": 0}, "at least 1"),
         ({"epochs": 2, "mode": "eval"}, "epochs of training"),
     ],

@@ -132,7 +132,7 @@ def test_a_part_that_is_there_is_left_as_it_is(photos: Path, tmp_path: Path) -> 
     pack(RECIPE, str(photos), tmp_path / "parts", part="2/3", workers=0)
     assert [path.name for path in (tmp_path / "parts").iterdir()] == ["part-2-of-3"]
     other = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 11}]}")
-    with pytest.raises(StoreError, match=r"another packing \(other: digest, digest, steps\)"):
+    with pytest.raises(StoreError, match=r"another packing"):
         pack(other, str(photos), tmp_path / "parts", part="2/3", workers=0)
     draw(photos / "3.png", seed=99, size=(30, 28))
     with pytest.raises(StoreError, match=r"made before .*3\.png changed; remove it, and run again"):
@@ -152,14 +152,14 @@ def test_parts_that_do_not_belong_together(photos: Path, tmp_path: Path) -> None
     for number in (1, 3):
         pack(RECIPE, str(photos), parts, part=f"{number}/4", workers=0)
     (parts / ".part-4-of-4.partial").mkdir()
-    refused(r"has no part 2, 4 of 4 \(begun, and not finished: 4\): pack them")
+    refused(r"has no part 2, 4 of 4: pack them")
     (parts / "part-3-of-4").rename(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="3/4", workers=0)
     pack(RECIPE, str(photos), parts, part="4/4", workers=0)
     refused("is part 3 of 4 by what it says")
     shutil.rmtree(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="2/4", workers=0, format="jpeg")
-    refused(r"is of another packing than part 1 \(other: format, quality\)")
+    refused(r"is of another packing than part 1")
     shutil.rmtree(parts / "part-2-of-4")
     pack(RECIPE, str(photos), parts, part="2/4", workers=0)
     pack(RECIPE, str(photos), parts, part="1/2", workers=0)

@@ -24,7 +24,7 @@ from augrecipes import errors, remote
 from augrecipes.cli.terminal import as_json
 from augrecipes.errors import AugrecipesError, DataError, StoreError
 from augrecipes.redaction import redact, redact_from
-from augrecipes.remote import RemotePath, is_pattern
+from augrecipes.remote import RemotePath
 
 SECRET = "HUSHhush"
 WORD = st.text("abcXYZ019-_.~", min_size=1, max_size=8)
@@ -142,15 +142,3 @@ def test_tracebacks_have_none(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, 
             work()
         assert SECRET not in "".join(traceback.format_exception(found.value))
     assert redact_from(f"{OURS}shop/a", said).count("***") == 1
-
-
-# -- queries ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("url", "pattern"), [
-    ("https://host/a.jpg?sig=x", False), ("https://host/a.jpg?token", False), ("https://host/*.jpg", True),
-    ("http://[::1]:80/a.jpg?b=[*]", False), ("s3://bucket/a.jpg?versionId=7", False), ("s3://bucket/a-?.jpg", True),
-    ("s3://bucket/a[12].jpg", True), ("https://host/a-?.jpg", False), ("abfs://box/a.jpg?sig=a%2F", False),
-])  # fmt: skip
-def test_what_is_a_pattern(url: str, pattern: bool) -> None:
-    assert is_pattern(url) == pattern

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,8 +25,8 @@ from support.slides import KINDS, Slide, tissue, write_slide
 from augrecipes import DataError, cache
 from augrecipes.cache import SLIDES
 from augrecipes.kinds.bag.slides import SlideFiles, SlideTable
+from augrecipes.lru import LruCache
 from augrecipes.sources.slides import jpeg_tiles, listing
-from augrecipes.sources.slides.jpeg_tiles import RecentTiles
 from augrecipes.sources.slides.listing import Windows
 from augrecipes.sources.slides.pyramid import Part
 
@@ -234,18 +235,18 @@ def law_of(how: Any, *done: tuple[str, int]) -> Callable[[Callable[[str], Any]],
 test_planted_faults_are_caught = planted_faults({
     "a mask is not looked at": (
         law_of("masks", ("mask", 1)),
-        (listing, "slide_state", lambda path, mask, folders: real_state(path, None, folders)),
+        (listing, "slide_state", lambda path, mask: real_state(path, None)),
     ),
     "regions are not looked at": (
         law_of(TISSUE[3], ("exchanged", 0)),
-        (listing, "slide_state", lambda path, mask, folders: real_state(path, None, folders)),
+        (listing, "slide_state", lambda path, mask: real_state(path, None)),
     ),
     "a slide is not looked at": (
-        law_of("otsu", ("slide", 2)), (listing, "slide_state", lambda path, mask, folders: "as before"),
+        law_of("otsu", ("slide", 2)), (listing, "slide_state", lambda path, mask: "as before"),
     ),
     "times alone": (
         law_of("otsu", ("same times", 0)),
-        (listing, "slide_state", lambda path, mask, folders: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
+        (listing, "slide_state", lambda path, mask: str(os.stat(path).st_mtime_ns)),  # noqa: PTH116
     ),
     "a slide that is open is looked at for the one that has taken its place": (
         law_of("otsu", ("replaced", 0)), (listing.OPENED, "forget", lambda *_: None),
@@ -315,12 +316,11 @@ def law_of_memory(folder: Path, kind: str, wanted: list[tuple[int, int, Part]], 
         path.write_bytes(raw)
         readers.append(reader_of(path))
     with pytest.MonkeyPatch.context() as patch:
-        kept = RecentTiles(most)
-        patch.setattr(jpeg_tiles, "RECENT", kept)
+        patch.setattr(jpeg_tiles, "RECENT", LruCache(most, attrgetter("nbytes")))
         for which, level_number, part in wanted:
             found = outcome_recent(readers[which], level_number, part)
             with pytest.MonkeyPatch.context() as never:
-                never.setattr(jpeg_tiles, "RECENT", RecentTiles(0))
+                never.setattr(jpeg_tiles.JpegTiles, "_kept", jpeg_tiles.JpegTiles._decoded)
                 expected = outcome_recent(readers[which], level_number, part)
             assert type(found) is type(expected)
             assert np.array_equal(found, expected)
@@ -342,31 +342,20 @@ def test_no_part_depends_on_what_was_read_before(
 
 
 AGAIN = [(which, level, Part(30, 30, 64, 64)) for _ in range(3) for which, level in ((0, 0), (1, 0), (0, 1))]
-ONE_TILE = [(0, 0, Part(64, 64, 64, 64))] * 4
-UPPER_ROWS = [(0, 0, Part(0, 0, 64, 10))] * 3  # of a tile that is damaged below them
 KEPT: Any = jpeg_tiles.JpegTiles._kept
 
 
-def damaged_for_all(self: Any, level: int, column: int, row: int, piece: Part) -> Any:
-    if (found := KEPT(self, level, column, row, piece)) is None:
-        raise DataError("damaged", self.path)
-    return found
-
-
-def handed_out(self: Any, level: int, part: Part, reduce: int = 1) -> Any:
-    name = self._number, level, part.x // 64, part.y // 64
-    jpeg_tiles.RECENT.ask([name], TILE)
-    return self._kept(level, *name[2:], part) if reduce == 1 else None
+def upside_down(self: Any, level: int, column: int, row: int, piece: Part) -> Any:
+    return KEPT(self, level, column, row, piece)[::-1]
 
 
 @pytest.mark.parametrize(
     ("wanted", "damage", "where", "name", "fault"),
     [
         (AGAIN, [], jpeg_tiles, "_NUMBERS", itertools.repeat(0)),  # one name for all slides
-        (ONE_TILE, [], jpeg_tiles.JpegTiles, "read", handed_out),  # what is kept is handed out, and written to
-        (UPPER_ROWS, [96 + 97 * 0xFF], jpeg_tiles.JpegTiles, "_kept", damaged_for_all),
+        (AGAIN, [], jpeg_tiles.JpegTiles, "_kept", upside_down),
     ],
-    ids=["names", "views", "damage"],
+    ids=["names", "rows"],
 )
 def test_planted_faults_break_the_law_of_memory(
     folder: Path, monkeypatch: pytest.MonkeyPatch, wanted: Any, damage: list[int], where: Any, name: str, fault: Any
@@ -377,9 +366,9 @@ def test_planted_faults_break_the_law_of_memory(
         law_of_memory(folder, "420", wanted, 100 * TILE, damage)
 
 
-def whole_decodes(folder: Path, most: int, x: int, y: int, step: int) -> Counter[tuple[int, int]]:
+def decodes(folder: Path, most: int, x: int, y: int, step: int) -> Counter[tuple[int, int]]:
     """How often each tile is decoded, in part or whole, for windows of 64² in rows, one after another."""
-    reader, kept = reader_of(slide_of(folder, "420").path), RecentTiles(most)
+    reader = reader_of(slide_of(folder, "420").path)
     found: Counter[tuple[int, int]] = Counter()
     real = jpeg_tiles.JpegTiles._tile
 
@@ -388,7 +377,7 @@ def whole_decodes(folder: Path, most: int, x: int, y: int, step: int) -> Counter
         return real(self, level, column, row)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jpeg_tiles, "RECENT", kept)
+        patch.setattr(jpeg_tiles, "RECENT", LruCache(most, attrgetter("nbytes")))
         patch.setattr(jpeg_tiles.JpegTiles, "_tile", counted)
         for top in range(y, 200 - 64, step):
             for left in range(x, 300 - 64, step):
@@ -399,22 +388,6 @@ def whole_decodes(folder: Path, most: int, x: int, y: int, step: int) -> Counter
 @tries(5)
 @given(x=st.integers(1, 63), y=st.integers(1, 63), step=st.sampled_from([16, 32, 64]))
 def test_windows_side_by_side_decode_a_tile_once(folder: Path, x: int, y: int, step: int) -> None:
-    """The first window's are decoded again: nobody knew then."""
-    found = whole_decodes(folder, 40 * TILE, x, y, step)
-    assert sum(found.values()) <= len(found) + 4
-    assert sum(whole_decodes(folder, 0, x, y, step).values()) > 1.7 * len(found)
-
-
-@given(
-    asked=st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=5, unique=True), st.integers(1, 300)), max_size=30)
-)
-def test_no_more_is_kept_than_said(asked: list[tuple[list[int], int]]) -> None:
-    kept = RecentTiles(1000)
-    for names, size in asked:
-        kept.ask(names, size)
-        for name in names:
-            if kept.pixels(name) is None:
-                kept.keep(name, np.zeros((1, size, 1), np.uint8))
-        held = [pixels.nbytes for name in range(10) if (pixels := kept.pixels(name)) is not None]
-        assert sum(held) <= 1000
-    assert not kept.ask([], 1)
+    found = decodes(folder, 40 * TILE, x, y, step)
+    assert sum(found.values()) == len(found)
+    assert sum(decodes(folder, 0, x, y, step).values()) > 1.7 * len(found)

@@ -125,30 +125,30 @@ def test_whatever_comes(tmp_path: Path, seeds: range) -> None:
 
 GOOD = made.member(b"0.jpg", b"first")
 WRONG: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", r"no tar archive: empty file"),
+    "nothing": (b"", r"no tar archive .empty file"),
     "text": (b"nonsense " * 200, r"no tar archive"),
-    "gzip": (gzip.compress(GOOD + made.END), r"is compressed: .*`gunzip` undoes"),
+    "gzip": (gzip.compress(GOOD + made.END), r"no tar archive .*a compressed one has to be unpacked"),
     "no sample": (made.member(b"README", b"x") + made.END, r"no sample in it: their files are called KEY\.jpg"),
     "only an end": (made.END, r"no sample in it"),
-    "no end": (GOOD, r"at byte 1,024: it ends here without the mark of an end: it was cut off"),
-    "cut in a file": (made.member(b"0.jpg", b"x" * 600)[:-600], r"at byte 0: '0\.jpg' is cut off: 600 bytes.*424 do"),
-    "joined": (GOOD + made.END + GOOD + made.END, r"at byte 1,024: this is its end, and there is more behind"),
+    "no end": (GOOD, r"at byte 1,024: no header and no end: the archive was cut off"),
+    "cut in a file": (made.member(b"0.jpg", b"x" * 600)[:-600], r"0: .0\.jpg. is cut off: 600 bytes should"),
+    "joined": (GOOD + made.END + GOOD + made.END, r"at byte 1,024: no header and no end: .*`tar --concatenate`"),
     "huge": (GOOD + made.header(b"1.jpg", size_field=b"\x80" + b"\x7f" * 11) + made.END, r"1,024: '1\.jpg' is cut off"),
-    "negative": (GOOD + made.header(b"1.jpg", size_field=b"\xff" * 12) + made.END, r"1,024: .*negative|no header"),
-    "no octal": (GOOD + made.header(b"1.jpg", size_field=b"00000000089\0") + made.END, r"1,024: this is no header"),
+    "negative": (GOOD + made.header(b"1.jpg", size_field=b"\xff" * 12) + made.END, r"1,024: .*is cut off|no header"),
+    "no octal": (GOOD + made.header(b"1.jpg", size_field=b"00000000089\0") + made.END, r"1,024: no header"),
     "upwards": (GOOD + made.member(b"a/../../1.jpg") + made.END, r"1,024: 'a/\.\./\.\./1\.jpg' its name holds"),
     "control": (GOOD + made.member(b"a\x1b[2J.jpg") + made.END, r"control characters, which are not taken"),
-    "symbolic": (GOOD + made.member(b"1.jpg", kind=b"2", link=b"0.jpg") + made.END, r"`tar --dereference`"),
+    "symbolic": (GOOD + made.member(b"1.jpg", kind=b"2", link=b"0.jpg") + made.END, r"type b'2'.*`tar --dereference"),
     "a link to nothing": (
-        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"a link to 'x\.jpg': `tar --hard-deref",
+        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"no plain file",
     ),
-    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"of type b'3', no file"),
-    "sparse": (GOOD + made.member(b"1.jpg", kind=b"S") + made.END, r"sparse file: make the archive without --sparse"),
+    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"no plain file .type b'3'"),
+    "sparse": (GOOD + made.member(b"1.jpg", kind=b"S") + made.END, r"links and sparse files"),
     "sparse by pax": (
-        GOOD + made.member(b"p", b"22 GNU.sparse.major=1\n", b"x") + made.member(b"1.jpg") + made.END, r"--sparse",
+        GOOD + made.member(b"p", b"22 GNU.sparse.major=1\n", b"x") + made.member(b"1.jpg") + made.END, r"sparse files",
     ),
-    "volumes": (GOOD + made.member(b"1.jpg", kind=b"M") + made.END, r"in one volume"),
-    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"of type b'Q', no file"),
+    "volumes": (GOOD + made.member(b"1.jpg", kind=b"M") + made.END, r"no plain file"),
+    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"no plain file .type b'Q'"),
     "pax that is none": (GOOD + made.member(b"p", b"99 path=x\n", b"x") + GOOD + made.END, r"at byte 1,024"),
     "pax of nothing": (GOOD + made.member(b"p", b"12 path=a.b\n", b"x") + made.END, r"at byte 1,024"),
     "one name for all": (made.member(b"p", b"12 path=a.b\n", b"g") + GOOD + made.END, r"gives all files one name"),
@@ -274,33 +274,26 @@ def several(tmp_path: Path) -> list[Path]:
 def test_archives_by_patterns(several: list[Path], tmp_path: Path) -> None:
     wanted = [b"%d %d" % (a, k) for a in range(4) for k in range(5)]
     patterns: list[Any] = [
-        tmp_path / "train-{000..003}.tar", tmp_path / "train-*.tar", tmp_path, several, f"{tmp_path}/train-00[0-3].tar",
-        [tmp_path / "train-{000,001}.tar", tmp_path / "train-00{2..3}.tar"],
+        tmp_path / "train-*.tar", tmp_path, several, f"{tmp_path}/train-00[0-3].tar",
+        [tmp_path / "train-00[01].tar", tmp_path / "train-00[23].tar"],
     ]  # fmt: skip
     for pattern in patterns:
         found = TarShards(pattern)
         assert [found[k]["bin"] for k in range(20)] == wanted
         assert found.paths[7] == str(several[1] / "2")
-    assert [TarShards(tmp_path / "train-{003..002}.tar")[k]["bin"] for k in (0, 9)] == [b"3 0", b"2 4"]
     (tmp_path / "._train-000.tar").write_bytes(b"left by another system")
     assert len(TarShards(tmp_path)) == 20
-    names = ",".join(f"{a:03}" for a in range(4)) + ",000" * 60  # more than a path may be long
     with pytest.raises(DataError, match="is given twice"):
-        TarShards(tmp_path / f"train-{{{names}}}.tar")
+        TarShards([*several, several[1]])
     assert len({TarShards(paths).digest() for paths in (several, several[:3], several[::-1])}) == 2
-    (tmp_path / "a{1,2}.tar").write_bytes(several[0].read_bytes())
-    assert len(TarShards(tmp_path / "a{1,2}.tar")) == 5  # a file that is called so
+    (tmp_path / "a[1].tar").write_bytes(several[0].read_bytes())
+    assert len(TarShards(tmp_path / "a[1].tar")) == 5  # a file that is called so
 
 
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("train-{000..004}.tar", "train-004.tar: no such file"),
         ("val-*.tar", "no archive is called so"),
-        ("{0..999999999}.tar", "more than 100,000 archives"),
-        ("{0..999}{0..999}.tar", "more than 100,000 archives"),
-        ("{a,b}" * 99, "more than 100,000 archives"),
-        ("train-{000,000}.tar", "is given twice"),
         ("empty", "has no tar archive in it"),
         ("x.tar", "no such file"),
     ],

@@ -158,7 +158,6 @@ def test_every_flipped_byte_is_found(format: str, many: int) -> None:
                     item = int(inside.argmax())
                     row = next(row for row in range(store.rows) if item in store.items(target, row))
                     assert (fault.target, fault.item, fault.row) == (target, item, row)
-                    assert fault.source == stores.SOURCES[row]
 
         sizes = sum(file.stat().st_size for file in Path(store.path).iterdir())
         flipped(store.path, max(1, sizes // many) | 1, named)

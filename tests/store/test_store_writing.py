@@ -91,17 +91,17 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("changed", "named"),
+    "changed",
     [
-        ({"format": "jpeg-300"}, "format"),
-        ({"format": "raw-301"}, "shard_bytes"),
-        ({"rows": 4}, "rows"),
-        ({"about": {}}, "classes"),
-        ({"kind": "bag"}, "kind"),
-        ({"targets": {"mask": "mask", "image": "image"}}, "targets"),
+        {"format": "jpeg-300"},
+        {"format": "raw-301"},
+        {"rows": 4},
+        {"about": {}},
+        {"kind": "bag"},
+        {"targets": {"mask": "mask", "image": "image"}},
     ],
 )
-def test_a_run_with_other_arguments(changed: dict[str, Any], named: str, tmp_path: Path) -> None:
+def test_a_run_with_other_arguments(changed: dict[str, Any], tmp_path: Path) -> None:
     other = {"content": ROWS, "format": "raw-300", **changed}
     for rows in range(3):  # nothing is refused before a shard is whole
         with stores.opened(tmp_path / "s", "raw-300", ROWS) as writer:
@@ -109,7 +109,7 @@ def test_a_run_with_other_arguments(changed: dict[str, Any], named: str, tmp_pat
                 writer.add(row, ROWS[row])
         if rows < 2:
             stores.opened(tmp_path / "s", **other).close()
-    with pytest.raises(StoreError, match=f"(: |, ){named}[,)].*same arguments, or discard") as caught:
+    with pytest.raises(StoreError, match="same arguments, or discard") as caught:
         stores.opened(tmp_path / "s", **other)
     assert caught.value.path == str(tmp_path / ".s.partial")
     stores.opened(tmp_path / "s", "raw-300", ROWS).close()

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from studio_pages import RECIPE, Browse, Page, Tab, image_of
+from studio_pages import BROWSERS, RECIPE, Browse, Page, Tab, image_of
 
 from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import opened
@@ -58,16 +58,17 @@ def page(open_page: Callable[..., Page], photos: Path) -> Page:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """One browser for all tests that look at pages; they are skipped where there is no driver or no browser."""
-    driver = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+def browser(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A browser for all tests that look at pages, Chromium unless `in_both` says which; else they are skipped."""
+    driver = pytest.importorskip("playwright.sync_api", reason="no Playwright: make browser installs it")
+    kind = getattr(request, "param", "chromium")
+    names, options = BROWSERS[kind]
     path = next(filter(None, map(shutil.which, names)), None)
     with driver.sync_playwright() as started:
         try:
-            found = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            found = getattr(started, kind).launch(executable_path=path, **options)
         except driver.Error as error:
-            pytest.skip(f"no Chromium: {str(error).splitlines()[0]}")
+            pytest.skip(f"no {kind}: {str(error).splitlines()[0]}")
         yield found
         found.close()
 

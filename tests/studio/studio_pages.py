@@ -5,17 +5,29 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from augrecipes.studio.server import StudioServer
 from augrecipes.studio.studio import Studio
 
 PATIENCE = 30_000  # ms until what must come has come: a bound for broken pages, no measure
+
+# What browsers are called on a system, and how they start: Firefox by WebDriver BiDi, which needs no special build.
+BROWSERS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "chromium": (
+        ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+        {"args": ["--no-sandbox"]},
+    ),
+    "firefox": (("firefox", "firefox-esr"), {"channel": "moz-firefox"}),
+}
+in_both = pytest.mark.parametrize("browser", BROWSERS, indirect=True)
 
 RECIPE = """version: 1
 recipe: looked-at
@@ -181,7 +193,13 @@ class Tab:
         """Put a text where the old one was, as if it were pasted."""
         self.page.click("#editor .cm-content")
         self.page.keyboard.press("Control+a")
-        self.page.keyboard.insert_text(text)
+        self.page.evaluate(PASTE, text)
+
+    def fill(self, selector: str, number: int) -> None:
+        """Write a number into a field, key by key."""
+        self.page.focus(selector)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.type(str(number))
 
     def saved(self, yes: bool = True) -> None:
         """Wait until the page says that its text is saved, or that it is not."""
@@ -202,6 +220,12 @@ class Tab:
         for key in keys.split():
             self.page.keyboard.press(key)
 
+    def load_axe(self) -> None:
+        """Bring axe-core to the page, for `SERIOUS`."""
+        pytest.importorskip("axe_playwright_python", reason="no axe-core: make browser installs it")
+        axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+        self.page.evaluate(f"{axe}\n;0")
+
     def pixels(self, selector: str) -> NDArray[np.uint8]:
         """An image as the page shows it, read off its image element: RGB."""
         self.page.wait_for_selector(f"{selector}[data-url]", timeout=PATIENCE)
@@ -219,4 +243,13 @@ class Tab:
         return np.array(data, np.uint8).reshape(height, width, 4)[..., :3]
 
 
+PASTE = """text => {
+  const paste = new Event("paste", {bubbles: true, cancelable: true})
+  paste.clipboardData = new DataTransfer()
+  paste.clipboardData.setData("text/plain", text)
+  document.activeElement.dispatchEvent(paste)
+}"""
+# What axe-core finds that is serious or critical: rule, element, what is wrong.
+SERIOUS = """async () => (await axe.run()).violations.filter(({impact}) => ["serious", "critical"].includes(impact))
+  .flatMap(({id, nodes}) => nodes.map((node) => [id, node.html.slice(0, 200), node.failureSummary]))"""
 Browse = Callable[..., Tab]

@@ -10,7 +10,7 @@ import albumentations as A
 import cv2
 import numpy as np
 import pytest
-from studio_pages import PATIENCE, RECIPE, Browse, Page, Tab, write_masks
+from studio_pages import PATIENCE, RECIPE, Browse, Page, Tab, in_both, write_masks
 
 import augrecipes as ar
 from augrecipes.sources.sample import Sample
@@ -18,6 +18,7 @@ from augrecipes.studio.view import png_of
 
 
 @pytest.mark.parametrize("optimize", ["none", "exact", "fast"])
+@in_both
 def test_a_large_sample_is_the_pipelines_to_the_byte(optimize: str, opened_page: Page, tab: Tab, file: Path) -> None:
     tab.page.select_option("#optimise", optimize)
     tab.drawn(12)
@@ -31,6 +32,7 @@ def test_a_large_sample_is_the_pipelines_to_the_byte(optimize: str, opened_page:
     assert ".at(2, epoch=1)" in tab.page.inner_text(".large .python")
 
 
+@in_both
 def test_of_two_hundred_samples_those_in_sight_are_drawn(
     open_page: Any, browse: Browse, file: Path, tmp_path: Path
 ) -> None:
@@ -39,7 +41,7 @@ def test_of_two_hundred_samples_those_in_sight_are_drawn(
         assert cv2.imwrite(str(tmp_path / "many" / f"{number:03}.png"), np.full((80, 80, 3), number, np.uint8))
     tab = browse(open_page(file, tmp_path / "many").running.address)
     tab.drawn(18)
-    tab.page.fill("[aria-label=Samples]", "200")
+    tab.fill("[aria-label=Samples]", 200)
     tab.page.keyboard.press("Enter")
     tab.until("document.querySelectorAll('.strip').length === 200")
     tab.drawn(24)
@@ -49,6 +51,7 @@ def test_of_two_hundred_samples_those_in_sight_are_drawn(
     assert abs(int(np.median(tab.pixels(".strip:nth-child(200) .cell:nth-child(3) img"))) - 199) <= 1
 
 
+@in_both
 def test_a_slow_recipe_says_how_far_it_is_and_gives_way_to_an_edit(tab: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
     run, slow, made = Sample.run, [True], []
 
@@ -69,6 +72,7 @@ def test_a_slow_recipe_says_how_far_it_is_and_gives_way_to_an_edit(tab: Tab, mon
     assert 1 <= len(made) < 12
 
 
+@in_both
 def test_masks_are_drawn_and_switched(open_page: Any, browse: Browse, photos: Path, tmp_path: Path) -> None:
     text = "version: 1\nrecipe: masked\ninputs: {mask: required}\nsteps:\n  - HorizontalFlip: {p: 1.0}\n"
     tab = browse(open_page(text, photos, masks=write_masks(tmp_path / "masks", photos)).running.address)
@@ -81,6 +85,7 @@ def test_masks_are_drawn_and_switched(open_page: Any, browse: Browse, photos: Pa
     assert tab.page.get_attribute("[data-overlay=masks]", "aria-pressed") == "false"
 
 
+@in_both
 def test_every_view_can_be_reached_with_keys(tab: Tab) -> None:
     for number, name in enumerate(("draws", "stages", "compare", "cost", "export"), start=1):
         tab.press(str(number))
@@ -101,6 +106,7 @@ def test_every_view_can_be_reached_with_keys(tab: Tab) -> None:
     assert tab.page.is_visible(".grid")
 
 
+@in_both
 def test_a_slider_changes_the_recipe_in_place_and_the_images(tab: Tab) -> None:
     first = "document.querySelector('.cell img').dataset.url"
     before = tab.page.evaluate(first)
@@ -120,6 +126,7 @@ def test_a_slider_changes_the_recipe_in_place_and_the_images(tab: Tab) -> None:
     assert tab.text == RECIPE
 
 
+@in_both
 def test_stages_show_each_step_and_switch_it_off(tab: Tab) -> None:
     tab.press("2")
     tab.until("document.querySelectorAll('.stage-card img[data-url]').length >= 4")
@@ -138,6 +145,7 @@ def test_stages_show_each_step_and_switch_it_off(tab: Tab) -> None:
     tab.until("document.querySelector('#editor').innerText.includes('HorizontalFlip: {p: 1')")
 
 
+@in_both
 def test_extremes_of_a_step_differ(tab: Tab) -> None:
     tab.press("x")
     tab.until("document.querySelectorAll('#extremes img[data-url]').length === 2")
@@ -145,6 +153,7 @@ def test_extremes_of_a_step_differ(tab: Tab) -> None:
     assert (least != most).any()
 
 
+@in_both
 def test_two_recipes_next_to_each_other(tab: Tab, opened_page: Page) -> None:
     tab.press("p")
     tab.write(RECIPE.replace("HorizontalFlip", "HorizontalFlip: {p: 1.0}").replace("25", "60"))
@@ -159,6 +168,7 @@ def test_two_recipes_next_to_each_other(tab: Tab, opened_page: Page) -> None:
     assert tab.page.evaluate("document.querySelector('.wipe').style.getPropertyValue('--cut')") == "100%"
 
 
+# Chromium alone: nothing says when Firefox downloads.
 def test_cost_names_each_step_and_what_is_exported(tab: Tab) -> None:
     tab.press("4")
     tab.page.wait_for_selector(".times >> text=Rotate", timeout=PATIENCE)
@@ -180,6 +190,7 @@ DROP = """([name, text]) => {
 }"""
 
 
+@in_both
 def test_what_is_dropped_is_imported_and_a_recipe_of_the_gallery_can_be_undone(tab: Tab) -> None:
     tab.press("g")
     tab.page.wait_for_selector("dialog .entries [role=option]", timeout=PATIENCE)
@@ -197,6 +208,7 @@ def test_what_is_dropped_is_imported_and_a_recipe_of_the_gallery_can_be_undone(t
 MISSPELT = RECIPE.replace("Rotate:", "RandomRotation:")
 
 
+@in_both
 def test_a_misspelt_step_is_fixed_by_a_click_and_with_a_key(tab: Tab) -> None:
     tab.write(MISSPELT)
     tab.page.wait_for_selector(".cm-lintRange-error", timeout=PATIENCE)
@@ -219,6 +231,7 @@ def test_a_misspelt_step_is_fixed_by_a_click_and_with_a_key(tab: Tab) -> None:
     assert tab.text == RECIPE
 
 
+@in_both
 def test_names_are_completed_and_explained(tab: Tab) -> None:
     tab.write(RECIPE.partition("eval:")[0])
     tab.page.keyboard.type("  - GaussianBl")
@@ -235,6 +248,7 @@ def test_names_are_completed_and_explained(tab: Tab) -> None:
     assert "RandomCrop" in tab.page.inner_text(".cm-tooltip-hover .explained")
 
 
+@in_both
 def test_what_a_recipe_extends_is_shown_resolved(tab: Tab, file: Path) -> None:
     (file.parent / "base.yaml").write_text(RECIPE, encoding="utf-8")
     tab.write("version: 1\nrecipe: child\nextends: base.yaml\nset: {Rotate.limit: 77}\n")
@@ -252,6 +266,7 @@ HOSTILE = (
 )
 
 
+@in_both
 def test_names_that_want_to_be_markup_stay_text(open_page: Any, browse: Browse, photos: Path, file: Path) -> None:
     image = next(photos.glob("*.jpg")).read_bytes()
     shutil.rmtree(photos)

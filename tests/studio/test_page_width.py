@@ -7,7 +7,7 @@ from typing import Any
 
 import cv2
 import pytest
-from studio_pages import PATIENCE, RECIPE, Browse, Page, Tab, image_of, write_images
+from studio_pages import PATIENCE, RECIPE, Browse, Page, Tab, image_of, in_both, write_images
 
 Touch = Callable[[str, int], Tab]
 
@@ -86,7 +86,7 @@ def test_of_many_samples_in_one_column_those_in_sight_are_drawn(
     for number in range(60):
         assert cv2.imwrite(str(tmp_path / "many" / f"{number:02}.png"), image_of(number % 5))
     tab = touch(open_page(file, tmp_path / "many").running.address, 390)
-    tab.page.fill("[aria-label=Samples]", "60")
+    tab.fill("[aria-label=Samples]", 60)
     tab.page.keyboard.press("Enter")
     tab.until("document.querySelectorAll('.strip').length === 60")
     tab.page.locator(".strip").last.scroll_into_view_if_needed()
@@ -94,6 +94,7 @@ def test_of_many_samples_in_one_column_those_in_sight_are_drawn(
     assert tab.page.locator(".cell img[data-url]").count() < 120
 
 
+@in_both
 def test_cards_and_lists_leave_what_is_used_free(tab: Tab) -> None:
     page = tab.page
     page.click("#editor .cm-line >> text=RandomCrop")
@@ -127,6 +128,7 @@ def test_cards_and_lists_leave_what_is_used_free(tab: Tab) -> None:
     assert page.eval_on_selector(".cm-tooltip-autocomplete", wide) <= page.eval_on_selector("#editor", wide) + 1
 
 
+@in_both
 def test_a_size_has_two_fields(tab: Tab) -> None:
     tab.write(RECIPE.replace("RandomCrop: {height: 64, width: 64}", "RandomResizedCrop: {size: [64, 96]}"))
     tab.page.click("#editor .cm-line >> text=RandomResizedCrop")
@@ -134,11 +136,12 @@ def test_a_size_has_two_fields(tab: Tab) -> None:
     tab.page.wait_for_selector(fields, timeout=PATIENCE)
     assert tab.page.inner_text("[data-argument=size] .fields").split() == ["height", "width"]
     assert tab.page.locator("[data-argument=size] input[type=range]").count() == 0
-    tab.page.fill(f"{fields} >> nth=1", "48")
+    tab.fill(f"{fields} >> nth=1", 48)
     tab.until("document.querySelector('.cm-content').textContent.includes('size: [64, 48]')")
     tab.drawn(12)
 
 
+@in_both
 def test_an_error_of_all_draws_is_said_once(tab: Tab) -> None:
     tab.write(RECIPE.replace("height: 64, width: 64", "height: 999, width: 999, p: 1.0"))
     tab.until(
@@ -151,6 +154,7 @@ def test_an_error_of_all_draws_is_said_once(tab: Tab) -> None:
     assert tab.page.is_hidden(".failures")
 
 
+@in_both
 def test_samples_of_several_classes_are_shown_in_turn(
     open_page: Any, browse: Browse, file: Path, tmp_path: Path
 ) -> None:
@@ -162,6 +166,6 @@ def test_samples_of_several_classes_are_shown_in_turn(
     tab.until(f"{shown} === '0,1,2,3,4,5'")
     tab.press("c")
     tab.until(f"{shown} === '0,3,1,4,2,5'")
-    tab.page.fill("[aria-label=Samples]", "2")
+    tab.fill("[aria-label=Samples]", 2)
     tab.page.keyboard.press("Enter")
     tab.until(f"{shown} === '0,3'")

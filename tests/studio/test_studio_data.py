@@ -18,11 +18,10 @@ from support.encoded_images import exif
 import augrecipes as ar
 from augrecipes.errors import DataError, StoreError
 from augrecipes.images.encoded import Encoded, encoded
-from augrecipes.preview.display import rgb_of_output, within
-from augrecipes.recipe.model import Output
+from augrecipes.preview.display import rgb_of_output
 from augrecipes.sources.stored import StoredSource
 from augrecipes.studio.studio import opened
-from augrecipes.studio.view import png_of, shown_of
+from augrecipes.studio.view import png_of
 
 IMAGES = """\
 version: 1
@@ -199,18 +198,6 @@ def test_no_pixel_is_lost_in_a_png(height: int, width: int, channels: int, seed:
     given_ = np.random.default_rng(seed).integers(0, 256, (height, width, channels), np.uint8)
     back = cv2.imdecode(np.frombuffer(png_of(given_), np.uint8), cv2.IMREAD_UNCHANGED)
     assert np.array_equal(back[..., [2, 1, 0, 3][:channels]], given_)
-
-
-@pytest.mark.parametrize("layout", ["chw", "hwc"])
-def test_small_images_of_floats_are_the_large_ones_made_smaller(layout: Any) -> None:
-    output = Output(dtype="float32", layout=layout, range=(-1.0, 1.0))
-    for height, width in ((300, 400), (257, 129), (64, 640)):
-        image = image_of(3, height, width).astype(np.float32) / 127.5 - 1
-        image = np.ascontiguousarray(np.moveaxis(image, -1, 0)) if layout == "chw" else image
-        for size in (32, 100, 224):
-            small, wanted = shown_of(image, output, size), within(rgb_of_output(image, output), size)
-            assert (small.shape, np.abs(small.astype(int) - wanted).mean() < 3) == (wanted.shape, True)
-        assert np.array_equal(shown_of(image, output, 1 << 30), rgb_of_output(image, output))
 
 
 class ThreeMembers:

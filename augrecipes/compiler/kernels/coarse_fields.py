@@ -7,8 +7,6 @@ own. A Gaussian narrower by a cubic spline's variance makes coefficients of that
 Covariances are those of the blur to within a hundredth of the variance, everywhere.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

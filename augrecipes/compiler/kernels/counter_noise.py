@@ -9,8 +9,6 @@ How many photons a sensor counts goes by a word of the pixel and by how likely e
 bounds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

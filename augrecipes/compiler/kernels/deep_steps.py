@@ -1,7 +1,5 @@
 """Steps on images of uint16 and float32, which no program takes, in fewer copies: the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import product

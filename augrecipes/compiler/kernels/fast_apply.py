@@ -1,7 +1,5 @@
 """Faster ways to do a class's work, with its own bits: used where they give these on probe images, which show it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial

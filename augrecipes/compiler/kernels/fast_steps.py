@@ -1,7 +1,5 @@
 """Steps of albumentations whose loops over pixels, circles or segments are native passes: the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

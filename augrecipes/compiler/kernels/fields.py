@@ -3,8 +3,6 @@
 Where numpy or OpenCV round otherwise than the kernels, the classes draw as they do in albumentations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What the sink on the host and the stage on the device both reckon with: planes of colour, scale and shift."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from augrecipes.errors import DataError

@@ -1,7 +1,5 @@
 """Samplers that draw what a class draws, to the bit, in less time: windows about a mask."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What kernels ask of the steps inside them: what stands for an image where one draws, and its window."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

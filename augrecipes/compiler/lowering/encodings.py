@@ -8,8 +8,6 @@ What resampling costs on uint8 RGB is in nanoseconds: enough to choose between t
 were measured once, and are the same everywhere, so that a sample is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace

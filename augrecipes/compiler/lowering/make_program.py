@@ -1,7 +1,5 @@
 """Which pipelines run as programs, and why the others do not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

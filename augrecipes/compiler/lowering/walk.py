@@ -1,7 +1,5 @@
 """The steps of a pipeline as those of a program: their keys, and as numbers what each does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -81,7 +79,7 @@ class Walk:
             if not last:
                 yield None, _between(EFFECTS.MATERIALISES)
             return
-        of_image = (*encodings.COSTS, last + 2 * node.reduces, encodings.DECODED if decodes else 0.0)
+        of_image = (*encodings.COSTS, last + 2, encodings.DECODED if decodes else 0.0)
         yield None, _between(EFFECTS.MERGED_ENDS, encodings.mask_run_end() if self.labels else of_image)
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:

@@ -1,7 +1,5 @@
 """What a merge may change, and the steps that it must not come before because they would make more of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -12,7 +10,7 @@ from augrecipes.ops import groups
 from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Step
 
-Contract = Literal["EXACT", "LEVELS", "GEOMETRY", "DISTRIBUTION"]
+Contract = Literal["LEVELS", "GEOMETRY", "DISTRIBUTION"]
 # What a merge does: what its contract says, or to resample once instead of several times, which is GEOMETRY and more.
 Merge = Contract | Literal["RESAMPLES"]
 INEXACT: tuple[Merge, ...] = ("LEVELS", "GEOMETRY", "RESAMPLES", "DISTRIBUTION")

@@ -1,7 +1,5 @@
 """What a plan is made of: steps as they were written, and steps fused into one, which groups have inside them, too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
@@ -17,15 +15,7 @@ Steps: TypeAlias = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fused(Step):
-    """Neighbours that one kernel carries out together, whose name it has; each keeps its own label and draws.
-
-    Attributes:
-        reduces: joined warps that may reduce an image before they warp it.
-        scales: and the decoder may do that, for an image that is not decoded yet.
-    """
-
-    reduces: bool = False
-    scales: bool = False
+    """Neighbours that one kernel carries out together, whose name it has; each keeps its own label and draws."""
 
 
 def fuse(kernel: Fusion, steps: Steps) -> Fused:

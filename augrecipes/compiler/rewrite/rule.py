@@ -1,7 +1,5 @@
 """What a rewrite rule is, and how rules run over the straight parts of a recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
@@ -24,7 +22,7 @@ class Rule:
     Attributes:
         name: snake_case.
         equation: what becomes what, in one line.
-        contract: `EXACT`: the same bits. `LEVELS`: pointwise work, a few of 255 levels apart, see `levels`. `GEOMETRY`:
+        contract: `LEVELS`: pointwise work, a few of 255 levels apart, see `levels`. `GEOMETRY`:
             merged resampling: places agree to 0.01 px wherever both are inside the source, and the result is never
             further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
             `DISTRIBUTION`: other random numbers of the same distribution, under the same parameters.
@@ -35,7 +33,6 @@ class Rule:
             what comes behind bears it.
         singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
             inside Degrade.
-        opens: groups; it comes before all others, which then do not look into those groups by themselves.
     """
 
     name: str
@@ -45,7 +42,6 @@ class Rule:
     leaves: str
     rewrite: Rewrite
     singly: bool = False
-    opens: bool = False
 
 
 def rule(contract: Contract, fires: str, leaves: str, **flags: bool) -> Callable[[Any], Rule]:
@@ -84,7 +80,7 @@ class Firing:
     rule: str
     before: tuple[str, ...]
     after: tuple[str, ...]
-    contract: Contract = "EXACT"
+    contract: Contract
     levels: float = 0
 
 
@@ -113,14 +109,10 @@ def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Step
 def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Steps:
     if any(op_record(s.name).changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
-    for rule in rules:
-        if rule.opens:
-            steps = _edited(rule, steps, flow, fired)
     flows = flows_before_each(steps, flow)
     steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
     for rule in rules:
-        if not rule.opens:
-            steps = _edited(rule, steps, flow, fired)
+        steps = _edited(rule, steps, flow, fired)
     return steps
 
 

@@ -3,8 +3,6 @@
 What holds state each thread has a copy of, kept for the thread that comes after.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,7 +1,5 @@
 """What helps against errors that steps raise about an image that they cannot take."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cv2

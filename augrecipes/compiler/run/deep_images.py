@@ -2,8 +2,6 @@
 values sees them as floats of 0..1, as albumentations defines its steps for floats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

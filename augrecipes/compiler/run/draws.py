@@ -5,8 +5,6 @@ al. 2011) with key (seed, site) and counter (0, tile, epoch, index); behind `ran
 hash of the same integers. What ran before, in which process, thread or order, cannot matter.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """What travels beside an image: more images, masks and volumes, under albumentations' names or under added ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

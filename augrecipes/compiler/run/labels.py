@@ -1,14 +1,12 @@
 """Masks as files store them, turned into the labels that a recipe speaks of, before its first step."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
 import cv2
 import numpy as np
 
-from augrecipes.compiler.kernels.encoded_images import Decodable, is_encoded
+from augrecipes.compiler.kernels.encoded_images import is_encoded
 from augrecipes.recipe.inputs import MaskLabels
 
 _UINT8 = np.dtype(np.uint8)
@@ -34,9 +32,7 @@ def labels_of(mask: Any, said: MaskLabels | None) -> Any:
     if isinstance(mask, list | tuple):
         return [labels_of(one, said) for one in mask]
     if not isinstance(mask, np.ndarray):
-        if not is_encoded(mask):
-            return mask
-        return LabelFile(mask, said) if label_dtype(mask.dtype, said) == _UINT8 else labels_of(mask.array(), said)
+        return labels_of(mask.array(), said) if is_encoded(mask) else mask
     if mask.dtype == np.uint8 and mask.size:
         return cv2.LUT(np.ascontiguousarray(mask).reshape(1, -1), _table(said)).reshape(mask.shape)
     return relabelled(mask, said)
@@ -70,27 +66,3 @@ def relabelled(mask: np.ndarray, said: MaskLabels) -> np.ndarray:
 def _table(said: MaskLabels) -> np.ndarray:
     """The label of each value of uint8."""
     return relabelled(np.arange(256, dtype=np.uint8), said)
-
-
-class LabelFile:
-    """A mask of uint8 that is still in its file: what is read of it are labels, of uint8 too."""
-
-    dtype = _UINT8
-
-    def __init__(self, file: Decodable, said: MaskLabels) -> None:
-        self._file, self._said, self.shape = file, said, file.shape
-
-    def array(self) -> np.ndarray:
-        """All labels."""
-        return np.asarray(labels_of(self._file.array(), self._said))
-
-    def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
-        """Those of a window, ends exclusive."""
-        return np.asarray(labels_of(self._file.view(y0, x0, y1, x1, reduce), self._said))
-
-    def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
-        """None: no kernel turns values into labels."""
-
-    def scales(self) -> tuple[int, ...]:
-        """None: labels have no averages."""
-        return ()

@@ -5,8 +5,6 @@ none. `keypoint_number` (k, 2), which no sample shows, has the number of each po
 has in a mirror image. Steps that reverse orientation turn a flag on the way.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """OpenCV's own threads, off while ours work: they are the parallelism."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

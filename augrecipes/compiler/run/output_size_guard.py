@@ -1,7 +1,5 @@
 """Images that a step would make too large: refused when it has drawn, before any memory is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod

@@ -168,15 +168,12 @@ class Pipeline(AsCompose):
         """Run once with draws that no other bare call makes; `at` is the reproducible call.
 
         In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
-        again). In a DataLoader worker the worker's seed decides, in any other process the operating system does. As a
-        step of another Compose, or of a group, it is called so by them: see `AsCompose`.
+        again). In a DataLoader worker the worker's seed decides, in any other process the operating system does.
         """
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
         if os.getpid() != self._home:
             self._home, self._stream = os.getpid(), END_OF_KEYS | draws.process_stream()
-        if self.nested is not None:
-            return self.run_nested(self._stream, force_apply, targets)
         return self.run(self._stream, next(self._count), 0, targets)
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
@@ -202,7 +199,7 @@ class Pipeline(AsCompose):
         made = type(self), self.compiled, self.arrival
         # Classes of the program's own go along: a new process may not have registered them yet.
         own = {s.name: registry.get_class(s.name) for s in self.recipe.walk() if registry.is_registered(s.name)}
-        return _rebuild, (*made, self._home, self._stream, own), self.state()
+        return _rebuild, (*made, self._home, self._stream, own)
 
     # What the kinds build on.
 

@@ -1,7 +1,5 @@
 """Boxes and keypoints: how albumentations is told of them, and how a sample's get in and out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """One sample on its way through programs: from one step that only albumentations knows to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

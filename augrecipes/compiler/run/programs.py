@@ -1,7 +1,5 @@
 """The programs of a pipeline of images: of these, and of masks of each dtype; made when they are first asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any

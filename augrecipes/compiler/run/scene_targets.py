@@ -1,7 +1,5 @@
 """Further targets of a scene (`targets:`) as a sample brings them, and as they leave."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

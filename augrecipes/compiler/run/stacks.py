@@ -5,8 +5,6 @@ steps draw again for each. Here each part goes through `apply` by itself, under 
 goes on to draw from while it acts stand where its sampler has left them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any

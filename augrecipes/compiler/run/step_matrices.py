@@ -1,7 +1,5 @@
 """Where steps put the pixels of a sample, as one 3×3 matrix: multiplied from what each of them drew, without pixels."""
 
-from __future__ import annotations
-
 from functools import partial, reduce
 from typing import Any
 

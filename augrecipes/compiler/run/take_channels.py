@@ -1,7 +1,5 @@
 """The channels that a recipe takes of images, before its first step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

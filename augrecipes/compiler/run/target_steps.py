@@ -5,8 +5,6 @@ the step's matrix before the pixels move, so that what fills the rest stays as i
 S·M·S⁻¹, where S brings pixels of the image to its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Targets: what a sample's arrays must look like on the way in, and what they look like on the way out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which tiles of a bag make up a sample, as a pure function of a few integers."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

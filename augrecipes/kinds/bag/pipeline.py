@@ -1,11 +1,8 @@
 """Recipes of kind bag: many tiles of one slide, each with draws of its own, some draws shared by the slide."""
 
-from __future__ import annotations
-
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,14 +41,12 @@ class BagOutput(batch.BatchOutput):
     """The tiles of one bag in the making.
 
     Attributes:
-        skip: tiles that are broken, or of another size than most, are left out.
+        skip: tiles that are broken are left out.
         name: of the image at a position, for errors.
-        odd: the tiles of another size than the one that was done first: theirs may turn out to be most tiles' size.
     """
 
     skip: bool = False
     name: Name = "tile {}".format
-    odd: dict[int, np.ndarray] = field(default_factory=dict)
 
     def fail(self, k: int, error: DataError) -> None:
         """Tiles are taken in order, so that when one fails all before it have been: the first failure is found."""
@@ -60,63 +55,23 @@ class BagOutput(batch.BatchOutput):
         super().fail(k, named)
         self.is_stopped |= not self.skip
 
-    def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        """Memory for tile `k`, of whatever size."""
-        if (out := self.rows("image", shape, dtype)) is None:
-            self.odd[k] = np.empty(shape, dtype)
-            return self.odd[k]
-        return out[k]
-
-    def size(self, k: int) -> tuple[int, ...]:
-        """The shape of tile `k` as it came out."""
-        return self.odd[k].shape if k in self.odd else self.arrays["image"].shape[1:]
-
     def result(self, *, save_applied: bool) -> BagResult:
         """The bag, or the first failure."""
-        everything = range(len(self.keys))
-        for k in everything:
-            error = self.failed.get(k) or self._unlike_most(k)
-            if error is not None:
-                if not self.skip:
-                    raise error
-                self.failed[k] = error
-        positions = tuple(k for k in everything if k not in self.failed)
+        if self.failed and not self.skip:
+            raise self.failed[min(self.failed)]
+        if self.is_ragged:
+            raise CollateError("tiles of one bag come out with different sizes; end the recipe in a crop or resize of "
+                               "fixed size")  # fmt: skip
+        positions = tuple(k for k in range(len(self.keys)) if k not in self.failed)
         if not positions:
             first = self.failed[0]
             raise DataError(f"none of its {len(self.keys)} tiles can be used; the first: {first.reason}", first.path)
         applied = [self.others[k]["applied"] for k in positions] if save_applied else None
-        return BagResult(self._together(positions), positions, tuple(sorted(self.failed.items())), applied)
-
-    @cached_property
-    def _usual(self) -> tuple[int, ...]:
-        """The size of most tiles, and of equals the first's."""
-        return Counter(map(self.size, self._complete)).most_common(1)[0][0]
-
-    @cached_property
-    def _complete(self) -> list[int]:
-        """Positions of the tiles that came out."""
-        return [k for k in range(len(self.keys)) if k not in self.failed]
-
-    def _unlike_most(self, k: int) -> CollateError | None:
-        """What is wrong with the size of tile `k`."""
-        if self.size(k) == self._usual:
-            return None
-        like = next(j for j in self._complete if self.size(j) == self._usual)
-        return CollateError(
-            f"comes out as {_times(self.size(k))}, {self.name(like)} of the same bag as {_times(self._usual)}; end "
-            "the recipe in a crop or resize of fixed size",
-            self.name(k),
-        )
-
-    def _together(self, positions: tuple[int, ...]) -> np.ndarray:
-        """The tiles that are kept, all of one size, moved together in place: a copy would need the memory twice."""
         array = self.arrays["image"]
-        if positions[0] in self.odd:
-            array = self.allocate_target("image", self._usual, array.dtype)
-        for row, k in enumerate(positions):
-            if row != k or k in self.odd:
-                array[row] = self.odd[k] if k in self.odd else array[k]
-        return array[: len(positions)]
+        for row, k in enumerate(positions):  # together, in place: a copy would need the memory twice
+            if row != k:
+                array[row] = array[k]
+        return BagResult(array[: len(positions)], positions, tuple(sorted(self.failed.items())), applied)
 
 
 def default_threads() -> int:
@@ -125,10 +80,6 @@ def default_threads() -> int:
     if torch is not None and torch.utils.data.get_worker_info() is not None:
         return 1
     return cores()
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return "×".join(map(str, shape))
 
 
 class BagPipeline(ImagePipeline):
@@ -147,8 +98,6 @@ class BagPipeline(ImagePipeline):
 
     Tiles are worked on by several threads, each with steps of its own, and are written straight into the result.
     """
-
-    nests = False
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty

@@ -1,7 +1,5 @@
 """The files of bags: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

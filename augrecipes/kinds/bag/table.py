@@ -13,8 +13,6 @@ Bags are in the order of their names (as bytes), or in which the CSV file begins
 of their rows. The place of a tile in its bag is the number that keys its draws.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from bisect import bisect_right

@@ -52,7 +52,7 @@ class ImageFolder(dataset.RecipeDataset):
         weights: one number a sample, kept as `ds.weights`; instead of the CSV file's column.
         samples_per_epoch: length of the dataset, when it is not the number of files: files are repeated with draws
             of their own, or only the first ones are used.
-        classes: names of classes in the order of their numbers, or numbers by name: `classes=train.classes` gives the
+        classes: names of classes in the order of their numbers: `classes=train.classes` gives the
             classes of a validation folder the numbers that they have in training. A class that is not among them is an
             error; the log names those without images. Labels of a CSV file that are whole numbers stay as they are.
         exif: `apply` turns images and masks as their EXIF orientation says.

@@ -1,7 +1,5 @@
 """Recipes of kind image: one image, what lies on it (mask, boxes, keypoints), and what travels beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property, partial
@@ -54,7 +52,7 @@ class ImagePipeline(pipeline.Pipeline):
     be a function (shape, dtype) → array; then that array comes out.
     """
 
-    nests = moves_views = True
+    moves_views = True
     made_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: flow.Arrival = "uint8") -> None:
@@ -302,8 +300,6 @@ class ImagePipeline(pipeline.Pipeline):
             if name in self.usual_targets or name in extra_targets.STACKS or name == "out":
                 raise ValueError(f"{name!r} is a target already")
         super().add_targets(additional_targets)
-        if self.nested is not None:
-            self.nested.add_targets(additional_targets)
         self.renew(replace(self.compiled, added=dict(self.additional_targets)))
 
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:

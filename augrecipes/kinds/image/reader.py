@@ -1,7 +1,5 @@
 """The files of images: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Any

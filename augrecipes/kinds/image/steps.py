@@ -1,7 +1,5 @@
 """A sample of images step by step, in albumentations' own loop."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The pairs of a dataset: found by name or listed in a CSV file, and checked by their headers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ Places are pixel centres. A cell c and a pixel d of a target with k pixels a cel
 d = (c + 1/2)·k − 1/2, so a matrix M between cells is S·M·S⁻¹ between pixels, where S multiplies by k and adds (k−1)/2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd

@@ -1,7 +1,5 @@
 """The steps of a pair lowered, and as programs, one a target: what each step is to it, and where samples leave them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

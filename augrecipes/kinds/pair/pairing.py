@@ -8,8 +8,6 @@ Folders below the roots count where the targets have the same ones: ``a/1`` and 
 have none in common, names alone decide.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter
@@ -101,7 +99,7 @@ def pair(
     Args:
         roots: of each target: a folder, or a list of folders. Lists of one length are data sets side by side, whose
             i-th folders belong together; a single folder beside a list goes with all of them. `lr_2` is another version
-            of `lr`; where most scenes of one folder have a file in each of several, these are versions, too.
+            of `lr`.
         scales: relative grid of each target.
         names: templates such as ``{"lr": "{}x4"}``: the name of a target's file below its root, where ``{}`` is the
             scene, which is the whole name where a target has no template. Files of other names are left out, with a
@@ -128,33 +126,8 @@ def pair(
     if unknown := sorted(set(names or ()) - set(order)):
         raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
     lists = {name: _texts(roots[name]) for name in order}
-    pairs = _paired(lists, scales, order, names, optional, cache=cache)
-    several = [name for name in order if len(lists[name]) > 1]
-    every = [
-        (name, f"{name}_{k}" if k > 1 else name, path)
-        for name, paths in lists.items()
-        for k, path in enumerate(paths, 1)
-    ]
-    folders = {version: path for _, version, path in every}
-    if not several or order[0] in several or len(folders) < len(every):  # a version's name is taken
-        return pairs
-    templates = names and {version: names[name] for name, version, _ in every if name in names}
-    versions = pair(folders, scales, names=templates, cache=cache, optional=optional)
-    if (len(versions.scenes), -len(versions.defects)) <= (len(pairs.scenes), -len(pairs.defects)):
-        return pairs
-    for name in several:
-        what = f"{len(lists[name])} versions of {name}, of which training draws one: {', '.join(lists[name])}"
-        versions.notes.append(what)
-    return versions
-
-
-def _paired(
-    lists: Mapping[str, list[str]], targets: Mapping[str, int], order: Sequence[str], names: Mapping[str, str] | None,
-    optional: Collection[str], *, cache: bool,
-) -> PairScenes:  # fmt: skip
-    """The scenes of folders that are of one version each."""
-    scales = with_versions(targets, order)
-    spare = {name for name in order if target_of(name, targets) in optional}
+    spare = {name for name in order if target_of(name, scales) in optional}
+    scales = with_versions(scales, order)
     patterns = {name: template((names or {}).get(name, "{}")) for name in order}
     pairs = PairScenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
     for part in _side_by_side(lists):

@@ -1,7 +1,5 @@
 """Pairs through programs: one for each target, all with the same draws; sample by sample, or side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

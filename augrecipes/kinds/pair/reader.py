@@ -1,7 +1,5 @@
 """The files of pairs: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial

@@ -3,8 +3,6 @@
 And Degrade: one target made from another on the fly, such as LR from HR; by its steps, or a program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

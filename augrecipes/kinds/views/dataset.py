@@ -1,7 +1,5 @@
 """Several views of each image, and a recipe as a torch Dataset."""
 
-from __future__ import annotations
-
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Kind
 

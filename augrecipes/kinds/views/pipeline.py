@@ -1,7 +1,5 @@
 """Recipes of kind views: of one image several are made, by steps and draws of their own, and stacked by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -10,6 +8,7 @@ from typing import Any, Self
 import cv2
 import numpy as np
 
+from augrecipes.compiler.compile import build
 from augrecipes.compiler.kernels import encoded_images, sink
 from augrecipes.compiler.rewrite import Compiled
 from augrecipes.compiler.rewrite.nodes import Steps
@@ -18,13 +17,12 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.kinds.views.branches import ALL, Branches, built
 from augrecipes.native.libjpeg import Coded
 from augrecipes.ops.records import op_record
 
 _IMAGE, _MASK = "image", "mask"
 LARGE = 1 << 20  # px: below, a file is decoded about as soon as it is known how small it may be
-_PER_PIXEL = 1.5  # px of the decoded image for each of a view, at least: as the rule read_scaled has it
+_PER_PIXEL = 1.5  # px of the decoded image for each of a view, at least: as the rule join_warps has it
 
 
 class ViewsPipeline(ImagePipeline):
@@ -43,8 +41,6 @@ class ViewsPipeline(ImagePipeline):
     with `share: bag`, draw once for all. So a view is the same whatever other views a recipe has.
     """
 
-    nests = False
-
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         super().__init__(compiled, arrival)
         if compiled.mode == "train" and not compiled.pauses:
@@ -53,15 +49,12 @@ class ViewsPipeline(ImagePipeline):
     @cached_property
     def parts(self) -> dict[str, ImagePipeline]:
         """By name the pipeline of kind image that makes one view; {}: there is one image."""
-        names = [view.name for view in self.recipe.views if view.name in self.outputs]
         inputs = replace(self.recipe.inputs.behind_take, mask_labels=None)  # masks come as labels
-        recipe = replace(self.recipe, inputs=inputs)
-        return {name: built(self.compiled, recipe.view(name, shares=True)) for name in names}
-
-    @cached_property
-    def branches(self) -> Branches:
-        """What makes the views, and what several of them begin with once."""
-        return Branches(self.compiled, self.parts)
+        recipe, of, parts = replace(self.recipe, inputs=inputs), self.compiled, dict[str, Any]()
+        how = {name: getattr(of, name) for name in ("save_applied_params", "threads", "resumes", "added")}
+        for name in (view.name for view in recipe.views if view.name in self.outputs):
+            parts[name] = build(recipe.view(name, shares=True), of.mode, of.optimize, of.seed, **how)
+        return parts
 
     @property
     def origins(self) -> dict[str, str]:
@@ -82,15 +75,15 @@ class ViewsPipeline(ImagePipeline):
         places = self._places(epoch, index, inputs.get(_IMAGE))
         file = self._file(inputs.get(_IMAGE), places)
         for name in (_IMAGE, _MASK):
-            if encoded_images.is_encoded(inputs.get(name)) and not (name == _IMAGE and (file or self._stem_reads)):
+            if encoded_images.is_encoded(inputs.get(name)) and not (name == _IMAGE and file):
                 inputs[name] = inputs[name].array()
         inputs |= file
-        make = self.branches.sample(epoch, index, inputs)
         results: dict[str, Any] = {name: value for name, value in inputs.items() if name not in self.usual_targets}
         for name, count in ((view.name, view.count) for view in self.recipe.views):
             room = output_buffer(out[name], name, [inputs.get(_IMAGE)]) if name in out else np.empty
             block = _Block(name, count, room)
-            views = [make(name, k, partial(block.row, k)) for k in range(count)]
+            make = self.parts[name].for_this_thread(epoch).sample
+            views = [make(epoch, index, k, dict(inputs), partial(block.row, k)) for k in range(count)]
             results |= _stacked(name, views, inputs)
             results[name] = block.array if name not in out or callable(out[name]) else out[name]
             if self.recipe.correspondence and name in places:
@@ -112,25 +105,19 @@ class ViewsPipeline(ImagePipeline):
     def renew(self, compiled: Compiled) -> None:
         """As every pipeline; those of the views are made anew, too."""
         super().renew(compiled)
-        for name in ("parts", "branches", "reads", "_may_reduce"):
+        for name in ("parts", "reads", "_may_reduce"):
             self.__dict__.pop(name, None)
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
         """As every pipeline; what makes its views, too."""
         super().dress(dress)
-        for pipeline in {id(pipeline): pipeline for pipeline in self._runs()}.values():
-            pipeline.dress(dress)
+        for part in self.parts.values():
+            part.dress(dress)
 
     def nodes(self, arrival: Arrival | None = None) -> Steps:
         """Those of all views; what several begin with once."""
-        nodes = {node.site: node for pipeline in self._runs() for node in pipeline.nodes(arrival)}
+        nodes = {node.site: node for part in self.parts.values() for node in part.nodes(arrival)}
         return tuple(nodes.values()) if self.parts else super().nodes(arrival)
-
-    def _runs(self) -> list[ImagePipeline]:
-        """What makes the views, each before what goes on from it."""
-        tree = self.branches
-        pairs = [(tree.stems.get(name), tree.ends.get(name)) for name in (ALL, *tree.ends)]
-        return [branch.pipeline for both in pairs for branch in both if branch]
 
     def _places(self, epoch: int, index: int, image: Any) -> dict[str, np.ndarray]:
         """By name the matrices from an image to its views, where they are asked for, or a large file may need them."""
@@ -155,13 +142,8 @@ class ViewsPipeline(ImagePipeline):
 
     @cached_property
     def reads(self) -> bool:
-        """Whether it takes files: see `_stem_reads` and `_may_reduce`."""
-        return self._stem_reads or self._may_reduce if self.parts else super().reads
-
-    @property
-    def _stem_reads(self) -> bool:
-        """Whether what all views begin with decodes no more than it needs."""
-        return self.optimize != "fast" and ALL in self.branches.stems and self.branches.stems[ALL].pipeline.reads
+        """Whether it takes files: of views those that may be decoded smaller."""
+        return self._may_reduce if self.parts else super().reads
 
     @cached_property
     def _may_reduce(self) -> bool:

@@ -1,7 +1,5 @@
 """Sheets of views: an image, and beside it all views of each name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from augrecipes.kinds.image.sheet import sheet as sheet_of_images

@@ -1,7 +1,5 @@
 """What the records of a family have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pkgutil import resolve_name

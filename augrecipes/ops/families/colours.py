@@ -1,7 +1,5 @@
 """Steps that change colours and leave every pixel where it is: by matrices, through other spaces, by histograms."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

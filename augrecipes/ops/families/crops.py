@@ -1,7 +1,5 @@
 """Windows, and borders around an image: pixels stay as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps that blur or sharpen: each pixel is made of those around it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any

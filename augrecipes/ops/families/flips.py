@@ -1,7 +1,5 @@
 """Steps that move whole pixels: flips, quarter turns, transposition; and the one that does nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 

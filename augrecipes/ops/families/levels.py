@@ -5,8 +5,6 @@ layout: arithmetic in float rounds differently in the vector body and in the tai
 the step would change its last bit. `tests/laws/test_records.py` holds every claim to that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

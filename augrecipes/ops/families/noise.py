@@ -1,7 +1,5 @@
 """Noise, and what cameras and compression leave of an image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Light, shadow, weather and holes: what is drawn over an image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps that resample an image from other places: by one 3×3 matrix, or by a field of displacements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

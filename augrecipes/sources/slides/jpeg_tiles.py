@@ -4,15 +4,14 @@ tifffile says once where the tiles lie. Of the images in a file the first is lev
 that are said to be reduced copies of it, or stand below it as sub-images, or, in files of Aperio, have tiles. Strips
 count as tiles of an image's full width.
 
-Of a tile that is asked for once no more is decoded than the window shows. Where a window begins in the tiles that
-another one ended in, the next will begin in its own: they are decoded whole, for all windows, and kept for a while.
+Of a tile no more is decoded than a window shows, where that is all of its tiles, or lies in one. Other windows share
+tiles with those beside them: these are decoded whole, and kept for a while.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -135,64 +134,8 @@ def _level(page: Any) -> TileIndex | None:
     return index if len(offsets) == len(counts) == expected and counts.all() else None
 
 
-@dataclass(slots=True)
-class RecentTile:
-    """A tile that was asked for: how many bytes its pixels have, and these once it was decoded whole."""
-
-    size: int
-    pixels: Pixels | None = None
-
-
-class RecentTiles(LruCache[RecentTile]):
-    """The tiles that were asked for last, and the pixels of those that were decoded whole; for any number of threads.
-
-    Args:
-        most: bytes. A tile without pixels counts as if it had them: that it was asked for is forgotten as soon.
-
-    >>> import numpy as np
-    >>> tiles = RecentTiles(2 * 48)
-    >>> tiles.ask(["a"], 48), tiles.ask(["a", "b"], 48), tiles.pixels("a")
-    (False, True, None)
-    >>> tiles.keep("a", np.zeros((4, 4, 3), np.uint8))
-    >>> tiles.pixels("a").shape, tiles.ask(["c", "d"], 48), tiles.pixels("a")
-    ((4, 4, 3), False, None)
-    """
-
-    def __init__(self, most: int) -> None:
-        super().__init__(most, attrgetter("size"))
-
-    def ask(self, tiles: Sequence[Hashable], size: int) -> bool:
-        """Whether a side of these tiles was asked for lately, of a square of so many; from now on all were.
-
-        Args:
-            tiles: that a window touches.
-            size: bytes of each, when it is decoded.
-        """
-        if size * len(tiles) > self.most:
-            return False
-        lately = 0
-        with self._lock:
-            for tile in tiles:
-                if tile in self._items:
-                    lately += 1
-                    self._items.move_to_end(tile)
-                else:
-                    self._add(tile, RecentTile(size))
-        return lately >= math.isqrt(len(tiles)) > 0
-
-    def pixels(self, tile: Hashable) -> Pixels | None:
-        """Those of a tile, which nobody may change; None where it was not decoded whole lately."""
-        recent = self._items.get(tile)
-        return None if recent is None else recent.pixels
-
-    def keep(self, tile: Hashable, pixels: Pixels) -> None:
-        """Keep the pixels of a tile that was asked for, for as long as that is not forgotten."""
-        if (recent := self._items.get(tile)) is not None:
-            recent.pixels = pixels
-
-
-RECENT = RecentTiles(32 << 20)
-"""Those of all slides of a process."""
+RECENT = LruCache[Pixels](32 << 20, attrgetter("nbytes"))
+"""Tiles of all slides of a process that were decoded whole lately; nobody may change them."""
 _NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
 
 
@@ -211,46 +154,36 @@ class JpegTiles(Pyramid):
         self._file, self._number = OpenFile(path), next(_NUMBERS)
         self._size = len(self._file)
 
-    def reduces(self, level: int, most: int) -> int:
-        """As `Pyramid`: a tile has to be a whole number of blocks."""
-        index = self._indices[level]
-        sides = (index.tile_width, index.tile_height)
-        return max((k for k in (1, 2, 4, 8) if k <= most and not any(side % (2 * k) for side in sides)), default=1)
-
-    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+    def read(self, level: int, part: Part) -> Pixels:
         """As `Pyramid`."""
-        index, k = self._indices[level], reduce
+        index = self._indices[level]
         there = part.inside(index.width, index.height)
         pieces = [*_touched(index, there)]
-        size = index.tile_width * index.tile_height * 3
-        whole = k == 1 and RECENT.ask([(self._number, level, *tile) for *tile, _ in pieces], size)
-        if len(pieces) == 1 and there == part and k == 1 and not whole:
+        sizes = {(piece.width, piece.height) for *_, piece in pieces}
+        shared = len(pieces) > 1 and sizes != {(index.tile_width, index.tile_height)}
+        if len(pieces) == 1 and there == part:
             return np.ascontiguousarray(self._decoded(level, *pieces[0]))
-        out = np.empty((-(-part.height // k), -(-part.width // k), 3), np.uint8)
+        out = np.empty((part.height, part.width, 3), np.uint8)
         if there != part:
             out.fill(WHITE)
         for column, row, piece in pieces:
-            pixels = self._kept(level, column, row, piece) if whole else None
-            if pixels is None:
-                pixels = self._decoded(level, column, row, piece, k)
-            y, x = (piece.y - part.y) // k, (piece.x - part.x) // k
+            pixels = (self._kept if shared else self._decoded)(level, column, row, piece)
+            y, x = piece.y - part.y, piece.x - part.x
             out[y : y + len(pixels), x : x + pixels.shape[1]] = pixels
         return out
 
-    def _kept(self, level: int, column: int, row: int, piece: Part) -> Pixels | None:
-        """A piece of a tile that is kept from now on; None where the tile is damaged: the piece may not be."""
+    def _kept(self, level: int, column: int, row: int, piece: Part) -> Pixels:
+        """A piece of a tile that is kept from now on; alone where the tile is damaged, which the piece may not be."""
         index = self._indices[level]
         left, top = column * index.tile_width, row * index.tile_height
-        pixels = RECENT.pixels(name := (self._number, level, column, row))
-        if pixels is None:
-            try:
-                pixels = self._decoded(level, column, row, Part(left, top, index.tile_width, index.rows_of(row)))
-            except DataError:
-                return None
-            RECENT.keep(name, pixels)
+        tile = Part(left, top, index.tile_width, index.rows_of(row))
+        try:
+            pixels = RECENT.get((self._number, level, column, row), lambda: self._decoded(level, column, row, tile))
+        except DataError:
+            return self._decoded(level, column, row, piece)
         return pixels[piece.y - top : piece.y - top + piece.height, piece.x - left : piece.x - left + piece.width]
 
-    def _decoded(self, level: int, column: int, row: int, piece: Part, reduce: int = 1) -> Pixels:
+    def _decoded(self, level: int, column: int, row: int, piece: Part) -> Pixels:
         """A piece of a tile, as a view of more maybe; what a tile has beyond its level belongs to it."""
         index = self._indices[level]
         left, top = column * index.tile_width, row * index.tile_height
@@ -258,7 +191,7 @@ class JpegTiles(Pyramid):
         rect = y, x, y + piece.height, x + piece.width
         try:
             tile = self._tile(level, column, row)
-            return tile.array() if reduce == 1 and rect == (0, 0, *tile.shape[:2]) else tile.view(*rect, reduce)
+            return tile.array() if rect == (0, 0, *tile.shape[:2]) else tile.view(*rect)
         except (DataError, OSError) as error:
             where = f"the {'strip' if index.strips else 'tile'} at x={left}, y={top} of level {level}"
             why = error.reason if isinstance(error, DataError) else f"cannot be read: {error.strerror or error}"

@@ -6,11 +6,9 @@ are: a slide is opened to be listed once, not at each start.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -25,14 +23,15 @@ from augrecipes.sources.files import MAX_PIXELS, read_mask
 from augrecipes.sources.paths import PathLike
 from augrecipes.sources.slides import tissue as tissues
 from augrecipes.sources.slides.opened import OPENED
-from augrecipes.sources.slides.pyramid import Level, Pixels, find_downsample, require, thumbnail
+from augrecipes.sources.slides.pyramid import Level, Pixels, find_downsample, thumbnail
 
-EXTENSIONS = frozenset([".svs", ".tif", ".tiff", ".btf", ".ndpi", ".scn", ".mrxs", ".bif", ".svslide", ".czi", ".dcm"])
+EXTENSIONS = frozenset([".svs", ".tif", ".tiff", ".btf", ".ndpi", ".scn", ".mrxs", ".bif", ".svslide", ".czi"])
 """What slides in a folder are called."""
 MPP = 0.5
 """Micrometres a pixel where nothing is said: what scanners call 20×."""
 _REGIONS = (".geojson", ".json")
 _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
+_SEVERAL_FILES = (".mrxs", ".dcm")  # pixels lie in other files: what was found is not kept
 _CELLS = 8  # px of a thumbnail along a window, at least where
 _LONGEST = 4096  # no side of it would be longer
 _RULES = 4  # of how windows are chosen: what was chosen otherwise is not used
@@ -135,11 +134,10 @@ class ListedSlide:
 
 def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | DataError]:
     """The slides at paths, and what is wrong with those that cannot be listed."""
-    folders = functools.cache(_state_of_folder)
 
     def listed(path: str) -> ListedSlide | DataError:
         try:
-            return _listed(path, windows, folders)
+            return _listed(path, windows)
         except DataError as error:
             return error
         except OSError as error:  # it goes just now
@@ -150,8 +148,6 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
 
 def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
     """The files that patterns, folders and paths name, each once, in the order given, and by name in each.
-
-    Of the DICOM files in a folder that are one series, and so one slide, it is the first.
 
     Raises:
         DataError: one of them names none.
@@ -165,17 +161,7 @@ def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
             raise DataError(f"cannot be listed: {error.strerror or error}", text) from None
     if not files:
         raise ValueError("an empty list of slides")
-    firsts = {*{(Path(path).parent, dicom_series(path) or path): path for path in reversed(files)}.values()}
-    return [path for path in files if path in firsts]
-
-
-def dicom_series(path: str) -> str | None:
-    """The number of a DICOM file's series, whose files are one slide; None where there is none, or it is not found."""
-    if Path(path).suffix.lower() == ".dcm":
-        openslide = require("openslide")
-        with contextlib.suppress(openslide.OpenSlideError), openslide.OpenSlide(path) as slide:
-            return str(slide.properties.get("dicom.SeriesInstanceUID", path))
-    return None
+    return list(files)
 
 
 def _files(text: str) -> list[str]:
@@ -195,11 +181,11 @@ def _files(text: str) -> list[str]:
     return files
 
 
-def _listed(path: str, windows: Windows, folders: Callable[[Path], str | None]) -> ListedSlide:
+def _listed(path: str, windows: Windows) -> ListedSlide:
     stamp, mask = cache.stamp_of_file(path, "slide"), None
     if windows.tissue_is_path:
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))
-    state = slide_state(path, mask, folders)
+    state = slide_state(path, mask)
     OPENED.forget((path, stamp))
     text = f"{_RULES} {windows!r}"
     arguments = blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest()
@@ -275,29 +261,15 @@ def mask_file(slide: str, template: str) -> str:
     raise DataError(f"has no mask and no regions in {template}: {stem} with {', '.join(_MASKS)} is looked for", slide)
 
 
-def slide_state(path: str, mask: str | None, folders: Callable[[Path], str | None]) -> str | None:
-    """What tells the files that decide a slide's windows from others; None where they cannot be text from later ones.
+def slide_state(path: str, mask: str | None) -> str | None:
+    """What tells the files that decide a slide's windows from others; None where they cannot be told from later ones.
 
     Args:
         path: of the slide.
         mask: of the file that says where its tissue is.
-        folders: says the same of all files in a folder that slides lie in.
     """
-    here = Path(path)
-    kind = here.suffix.lower()  # of MIRAX pixels lie in a folder of the slide's name
-    states = [stamp_of_files([path] if mask is None else [path, mask])]
-    folder = here.with_suffix("") if kind == ".mrxs" else here.parent
-    if kind in (".mrxs", ".dcm") and folder.is_dir():
-        states.append(folders(folder))
-    return None if None in states else " ".join(map(str, states))
-
-
-def _state_of_folder(folder: Path) -> str | None:
-    try:
-        state = cache.stamp_of(*(file.stat() for file in sorted(folder.iterdir()) if file.is_file()))
-    except OSError:
-        return None
-    return state and blake2b(state.encode()).hexdigest()[:32]
+    several = Path(path).suffix.lower() in _SEVERAL_FILES
+    return None if several else stamp_of_files([path] if mask is None else [path, mask])
 
 
 def stamp_of_files(files: Sequence[str]) -> str | None:

@@ -77,24 +77,17 @@ class Pyramid:
     levels: tuple[Level, ...]
     mpp: tuple[float, float] | None
 
-    def read(self, level: int, part: Part, reduce: int = 1) -> Pixels:
+    def read(self, level: int, part: Part) -> Pixels:
         """A part of a level, uint8 H×W×3 RGB; white where the slide ends.
 
         Args:
             level: number of it.
             part: of it.
-            reduce: 1; or 2, 4 or 8, as far as `reduces` allows it: each pixel is about the mean of so many rows and
-                columns, and the part begins and ends at multiples of it.
 
         Raises:
             DataError: the file is damaged there; names it.
         """
         raise NotImplementedError
-
-    def reduces(self, level: int, most: int) -> int:
-        """The largest `reduce` up to `most` that a level is read with: none, unless a class says so."""
-        del level, most
-        return 1
 
 
 def as_levels(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:
@@ -247,24 +240,17 @@ def window_of(
 def thumbnail(slide: Pyramid, downsample: float) -> Pixels:
     """The whole slide at a downsample, as far as that makes whole pixels, uint8 H×W×3 RGB; read in bands.
 
-    A pixel lies where it should, but for half a pixel of the level, or an eighth of its own.
+    A pixel lies where it should, but for half a pixel of the level.
     """
     number = level_for(slide.levels, downsample)
     level = slide.levels[number]
     ratio = max(downsample / level.downsample, 1.0)
     width, height = (max(int(side / ratio), 1) for side in (level.width, level.height))
-    k = slide.reduces(number, int(ratio / 4))
-
-    def within(pixels: int, side: int) -> int:
-        """The end of so many pixels of the thumbnail, in reduced pixels of the level."""
-        return min(round(pixels * ratio / k), max(side // k, 1))
-
-    across = within(width, level.width)
     rows = max(int(_BAND / level.width / ratio), 1)
     out = np.empty((height, width, 3), np.uint8)
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
-        begin, end = within(top, level.height), within(bottom, level.height)
-        band = slide.read(number, Part(0, begin * k, across * k, max(end - begin, 1) * k), k)
+        begin, end = (min(round(at * ratio), level.height) for at in (top, bottom))
+        band = slide.read(number, Part(0, begin, min(round(width * ratio), level.width), max(end - begin, 1)))
         out[top:bottom] = cv2.resize(band, (width, bottom - top), interpolation=cv2.INTER_AREA)
     return out

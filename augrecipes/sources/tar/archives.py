@@ -12,10 +12,8 @@ import io
 import os
 import re
 import tarfile
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from augrecipes import cache, lru, remote
 from augrecipes.errors import DataError
@@ -23,81 +21,35 @@ from augrecipes.paths import is_archive
 
 OPEN = 64
 """Archives that a process holds open."""
-_MOST = 100_000  # archives that a pattern names
-_MOST_BRACES = 64
-_BRACES, _RANGE = re.compile(r"\{([^{}]*)\}"), re.compile(r"(\d{1,9})\.\.(\d{1,9})")
 _BLOCK = 512
 _WINDOW = 4096  # bytes that are read for a header: small files, and the headers behind them, come along
 _MOST_SAID = 1 << 20  # bytes of a long name, or of pax records
 _BEHIND = 1 << 16  # bytes behind the end of an archive that are looked at
 _BAD_NAME = re.compile(rb"[\x00-\x1f\x7f]|(?:\A|/)\.\.(?:/|\Z)")
 _NO_FILES = (tarfile.DIRTYPE, b"V")  # nor is the name of a volume
-_COMPRESSED = {
-    b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd",
-    b"\x04\x22\x4d\x18": "unlz4",
-}  # fmt: skip
 # What tarfile lets through of headers that nobody should write.
 _ERRORS = (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError, MemoryError, LookupError, TypeError)
 
 
 def find_archives(pattern: str) -> list[str]:
-    """The archives that a path or a pattern names, in its order; those of a folder and of `*` by name.
+    """The archives that a path or a pattern names; those of a folder and of `*` by name.
 
     Raises:
-        DataError: there are none, or one that braces name is missing.
+        DataError: there are none.
     """
     if remote.is_remote(pattern):
         raise DataError("archives are read from this machine alone: fetch them first", pattern)
-    if os.path.isdir(pattern):  # noqa: PTH112  a pattern may be too long for a path, of which Path makes an error
+    if os.path.isdir(pattern):  # noqa: PTH112  the texts of paths as the user gave them
         files = [file for file in Path(pattern).iterdir() if is_archive(file.name) and not file.name.startswith(".")]
         if not files:
             raise DataError("has no tar archive in it", pattern)
         return sorted(map(os.fspath, files))
-    if os.path.exists(pattern):  # noqa: PTH110
-        return [pattern]
-    return [archive for alternative in expand_braces(pattern) for archive in _matching(alternative)]
-
-
-def _matching(pattern: str) -> list[str]:
     if not glob.has_magic(pattern) or os.path.lexists(pattern):
         return [pattern]
-    paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  the texts of paths as the user gave them
+    paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
     if not paths:
         raise DataError("no archive is called so", pattern)
     return paths
-
-
-def expand_braces(pattern: str) -> list[str]:
-    """The texts that braces stand for: ranges of numbers and lists, as a shell has them; other braces stay.
-
-    Raises:
-        DataError: they are too many.
-
-    >>> expand_braces("train-{08..10}.tar"), expand_braces("{a,b}{1..2}.tar"), expand_braces("{one}.tar")
-    (['train-08.tar', 'train-09.tar', 'train-10.tar'], ['a1.tar', 'a2.tar', 'b1.tar', 'b2.tar'], ['{one}.tar'])
-    """
-    texts = list(islice(_expanded(pattern), _MOST + 1)) if pattern.count("{") <= _MOST_BRACES else []
-    if not 0 < len(texts) <= _MOST:
-        raise DataError(f"its braces name more than {_MOST:,} archives", pattern)
-    return texts
-
-
-def _expanded(pattern: str, at: int = 0) -> Iterator[str]:
-    while (match := _BRACES.search(pattern, at)) is not None:
-        if numbers := _RANGE.fullmatch(match[1]):
-            first, last = map(int, numbers.groups())
-            padded = any(text.startswith("0") and len(text) > 1 for text in numbers.groups())
-            width, step = max(map(len, numbers.groups())) if padded else 1, 1 if last >= first else -1
-            choices: Any = (f"{number:0{width}}" for number in range(first, last + step, step))
-        elif "," in match[1]:
-            choices = match[1].split(",")
-        else:
-            at = match.end()
-            continue
-        for choice in choices:
-            yield from _expanded(f"{pattern[: match.start()]}{choice}{pattern[match.end() :]}", at)
-        return
-    yield pattern
 
 
 class Archive:
@@ -157,16 +109,10 @@ def list_members(path: str, archive: Archive) -> list[Member]:
     """The files in an archive, in their order.
 
     Raises:
-        DataError: it is no tar archive, or a compressed one; or it is damaged, cut off, or holds what is not read.
-            Names the archive and the place.
+        DataError: it is no tar archive, is damaged or cut off, or holds what is not read; names the archive and the
+            place.
     """
     first = archive.at_most(0, _BLOCK)
-    if how := next((how for magic, how in _COMPRESSED.items() if first.startswith(magic)), None):
-        raise DataError(
-            f"is compressed: nothing in it can be found without reading all that is before it. `{how}` undoes that; "
-            "images are compressed by themselves",
-            path,
-        )
     members: list[Member] = []
     at, member = 0, ""
     try:
@@ -178,31 +124,24 @@ def list_members(path: str, archive: Archive) -> list[Member]:
                     if {"path", "linkpath", "size"} & tar.pax_headers.keys():
                         raise ValueError("a pax header gives all files one name or size")
                     at, member = info.offset, f"{info.name!r} "
-                    if info.size < 0:
-                        raise ValueError("its size is negative")
                     if info.type not in _NO_FILES:
                         members.append(_member(info))
-                    if info.offset_data + info.size > archive.size:
-                        there = max(0, archive.size - info.offset_data)
-                        raise ValueError(f"is cut off: {info.size:,} bytes are said to follow, and {there:,} do")
+                    if not 0 <= info.size <= archive.size - info.offset_data:
+                        raise ValueError(f"is cut off: {info.size:,} bytes should follow: make the archive again")
                     at, member = tar.offset, ""
         _check_end(archive.at_most(at, _BEHIND))
     except _ERRORS as error:
         if not members and not member and first[257:262] != b"ustar":
-            raise DataError(f"is no tar archive: {error}", path) from None
+            raise DataError(f"is no tar archive ({error}); a compressed one has to be unpacked first", path) from None
         raise DataError(f"at byte {at:,}: {member}{error}", path) from None
     return members
 
 
 def _member(info: tarfile.TarInfo) -> Member:
     """Where a file lies; ValueError where it cannot be read."""
-    if info.issparse() or any(name.startswith("GNU.sparse") for name in info.pax_headers):
-        raise ValueError("is a sparse file: make the archive without --sparse")
-    if info.issym() or info.islnk():
-        how = "--dereference" if info.issym() else "--hard-dereference"
-        raise ValueError(f"is a link to {info.linkname!r}: `tar {how}` stores the file itself")
-    if not info.isreg():
-        raise ValueError(f"is of type {info.type!r}, no file: make the archive of files, whole and in one volume")
+    if not info.isreg() or info.issparse() or any(name.startswith("GNU.sparse") for name in info.pax_headers):
+        how = "links and sparse files: `tar --dereference --hard-dereference` stores the files themselves"
+        raise ValueError(f"is no plain file (type {info.type!r}), but one of {how}")
     return Member(_checked(info.name), info.offset, info.offset_data, info.size)
 
 
@@ -222,14 +161,10 @@ def _checked(text: str) -> bytes:
 
 def _check_end(rest: bytes) -> None:
     """ValueError unless an archive ends where its headers do."""
-    if len(rest) < _BLOCK:
-        raise ValueError("it ends here without the mark of an end: it was cut off, or is still being written")
-    if rest[:_BLOCK].strip(b"\0"):
-        raise ValueError("this is no header: its checksum is wrong, or it holds what is no number")
-    if rest.strip(b"\0"):
+    if len(rest) < _BLOCK or rest.strip(b"\0"):
         raise ValueError(
-            "this is its end, and there is more behind: of archives that were joined, `tar --concatenate` makes one, "
-            "or give each of them"
+            "no header and no end: the archive was cut off or damaged here, or others were joined to it, for which "
+            "`tar --concatenate` is right"
         )
 
 

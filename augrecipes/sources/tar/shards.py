@@ -166,7 +166,7 @@ class TarShards(Source):
     called `mask`. Boxes, keypoints and a label that the JSON has are parts of the sample, too. It pickles.
 
     Args:
-        archives: a path, a folder of archives, a pattern with `*` or braces, or several of these.
+        archives: a path, a folder of archives, a pattern with `*`, or several of these.
 
     Attributes:
         archives: paths of them.
@@ -190,7 +190,7 @@ class TarShards(Source):
     ...             info = tarfile.TarInfo(name)
     ...             info.size = len(data)
     ...             archive.addfile(info, io.BytesIO(data))
-    ...     shards = TarShards(os.path.join(folder, "train-{0..0}.tar"))
+    ...     shards = TarShards(os.path.join(folder, "train-*.tar"))
     ...     shards[0], shards.columns["label"].tolist()
     ({'__key__': 'a', 'cls': 7, 'caption.txt': 'a cat'}, [7])
     """

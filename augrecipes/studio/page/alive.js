@@ -60,5 +60,3 @@ export function watch() {
   addEventListener("focus", look)
   addEventListener("storage", (event) => event.key === "studio.token" && look())
 }
-
-export const here = () => state === "here"

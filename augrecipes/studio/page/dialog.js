@@ -14,7 +14,7 @@ export function dialog(title, content, actions = [], {wide = false, closed = () 
   box.append(
     make("header", {}, make("h2", {}, title),
       make("button", {type: "button", class: "bare", "aria-label": "Close", onclick: close}, icon("close"))),
-    make("div", {class: "content"}, ...[content].flat()),
+    make("div", {class: "content", tabindex: 0}, ...[content].flat()),
     buttons.length ? make("footer", {}, ...buttons) : "",
   )
   box.addEventListener("close", () => {

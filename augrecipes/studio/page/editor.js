@@ -57,7 +57,7 @@ export function open(parent) {
       extensions: [
         ...looks, history(), indentOnInput(), indentUnit.of("  "), closeBrackets(), search({top: true}),
         autocompletion({override: [complete], icons: false, positionInfo: placeInfo}),
-        EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", spellcheck: "false"}),
+        EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", "aria-describedby": "leave", spellcheck: "false"}),
         keymap.of([
           {key: "Mod-.", run: () => fixHere()},
           {key: "F8", run: nextDiagnostic},
@@ -91,8 +91,9 @@ export function still(parent, label) {
   }
 }
 
+// To what follows the editor: Tab indents, so it leads nowhere.
 function leave() {
-  find('[role="tab"][aria-selected="true"]')?.focus()
+  find("#problems-list button, #step:not([hidden]) button, [role=tab][aria-selected=true]").focus()
   return true
 }
 
@@ -100,11 +101,12 @@ export const text = () => view.state.doc.toString()
 export const focus = () => view.focus()
 export const has = (element) => view.dom.contains(element)
 
-// The cursor as [line, column]: lines from 1, columns from 0 in units of UTF-16, as the server counts them.
+// The cursor as [line, column]: lines from 1, columns from 0 in units of UTF-16, as the server counts them. Before the
+// first word of a line it counts as on it, so that a step's whole line is the step's.
 export function cursor() {
   const {head} = view.state.selection.main
   const line = view.state.doc.lineAt(head)
-  return [line.number, head - line.from]
+  return [line.number, Math.max(head - line.from, line.text.search(/[^\s-]|$/))]
 }
 
 // A place of the server as one of the document.

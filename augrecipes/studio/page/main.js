@@ -139,10 +139,10 @@ function bindKeys() {
     ["?", "Show the keys", keys.help],
   ])
   keys.bind("Draws (outside the editor)", [
-    ["s", "Next seed", step("seed", 1)], ["S", "Seed before", step("seed", -1)],
-    ["]", "Next epoch", step("epoch", 1)], ["[", "Epoch before", step("epoch", -1)],
+    ["s", "Next seed", step("seed", 1)], ["S", "Previous seed", step("seed", -1)],
+    ["]", "Next epoch", step("epoch", 1)], ["[", "Previous epoch", step("epoch", -1)],
     [".", "Next sample", () => change({index: Math.min(source.count - 1, settings.index + 1)})],
-    [",", "Sample before", () => change({index: Math.max(0, settings.index - 1)})],
+    [",", "Previous sample", () => change({index: Math.max(0, settings.index - 1)})],
     ["o", "Next setting of the optimiser", () => change({optimize: speeds[(speeds.indexOf(settings.optimize) + 1) % speeds.length]})],
     ["m", "Masks", toggle("masks")], ["b", "Boxes", toggle("boxes")], ["k", "Keypoints", toggle("keypoints")], ["l", "Labels", toggle("labels")], ["c", "Classes in turn", toggle("turns")],
     ["ArrowLeft ArrowRight", "From image to image"], ["Enter", "One sample large"], ["Escape", "Back, or stop drawing", () => layout.active().stop()],

@@ -7,7 +7,6 @@ import {announce, recipe, say} from "./state.js"
 import {ask, Away, wasStopped} from "./server.js"
 
 let running = null
-let pending = false
 
 // Asks the server about the text as it stands; a newer text ends the older question.
 export async function check() {
@@ -19,7 +18,6 @@ export async function check() {
   try {
     const answer = await ask("POST", "api/check", {text}, mine.signal)
     if (mine.signal.aborted || text !== recipe.text) return
-    pending = false
     Object.assign(recipe, {problems: answer.problems, steps: answer.steps ?? [], resolved: answer.resolved ?? null})
     const bad = answer.problems.some((problem) => problem.severity === "error")
     if (!bad) Object.assign(recipe, {good: text, kind: answer.kind, name: answer.name, lastEpoch: answer.last_epoch})
@@ -28,15 +26,12 @@ export async function check() {
     announce("checked", {bad, wall: performance.now() - begun, ms: answer.ms})
   } catch (error) {
     if (wasStopped(error)) return
-    pending = true
     if (!(error instanceof Away)) {
       recipe.problems = []
       list([{severity: "error", code: error.code, message: error.message, from: [1, 0], to: [1, 0], fix: null}])
     }
   }
 }
-
-export const unchecked = () => pending
 
 export function explain(problem) {
   const words = (problem.more || problem.message).split(/\n{2,}/).map((part) => make("p", {class: "kept"}, part))

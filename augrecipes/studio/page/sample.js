@@ -26,8 +26,8 @@ export function build() {
   root = make("section", {class: "large", hidden: true, "aria-label": "One sample, large"},
     make("div", {class: "bar"},
       make("button", {type: "button", onclick: close}, icon("left"), "All draws"), head,
-      make("span", {class: "pair"}, "Sample", go("The sample before (Left)", "left", -1, "index"), go("The next sample (Right)", "right", 1, "index")),
-      make("span", {class: "pair"}, "Epoch", go("The epoch before (Up)", "left", -1, "epoch"), go("The next epoch (Down)", "right", 1, "epoch")),
+      make("span", {class: "pair"}, "Sample", go("The previous sample (Left)", "left", -1, "index"), go("The next sample (Right)", "right", 1, "index")),
+      make("span", {class: "pair"}, "Epoch", go("The previous epoch (Up)", "left", -1, "epoch"), go("The next epoch (Down)", "right", 1, "epoch")),
       choice("Scale", [["fit", "Fit", "As large as fits"], ["1", "1:1", "A pixel of the image on a pixel of the screen"], ["4", "4:1", "Four times as large"]], "fit", (chosen) => {
         fit = chosen
         stage.dataset.fit = chosen

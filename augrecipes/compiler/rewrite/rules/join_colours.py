@@ -1,7 +1,5 @@
 """Colour steps in a row are matrices: a few passes over the image instead of several for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from math import ceil

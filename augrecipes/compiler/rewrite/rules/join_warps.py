@@ -3,14 +3,11 @@
 Colours between a warp and what scales or cuts come behind both, where they change fewer pixels. Where levels saturate
 that gives others; but on noise, edges and photographs that is little beside what one resampling differs from two."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import dropwhile, islice
 
-from augrecipes.compiler.rewrite.contracts import STILL, obstacle, obstacles_from
-from augrecipes.compiler.rewrite.nodes import Fused, Steps, action_of, fuse, is_single, singles
+from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
+from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse, is_single, singles
 from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
@@ -132,38 +129,6 @@ def _stretches(steps: Steps, flow: Flow) -> Iterator[tuple[int, int, Steps, Step
     yield start, stop, warps, colours
 
 
-@rule(
-    "GEOMETRY",
-    fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
-    leaves="[{RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip, Blur, {Rotate: {interpolation: cubic}}]",
-)
-def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
-    """Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; no border or coarser grid between"""
-    one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
-    edits = []
-    for start, stop, warps, colours in _stretches(steps, flow):
-        behind = several if sum(map(_samplings, warps)) > 1 else one
-        if behind[stop] is None and warps and _pays(warps, flow):
-            levels = 2 * (not all(map(joins, warps)))
-            edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
-    return edits
-
-
-@rule(
-    "GEOMETRY",
-    fires="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16}}]",
-    leaves="[{Resize: {height: 12, width: 16}}, Blur]",
-)
-def reduce_first(steps: Steps, flow: Flow) -> Iterable[Edit]:
-    """Warp(A) = Reduce(k) · Warp(A / k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more"""
-    behind = obstacles_from(steps, flow, "GEOMETRY")
-    return [
-        Edit(place, place + 1, (replace(step, reduces=True),))
-        for place, step in enumerate(steps)
-        if isinstance(step, Fused) and step.name == "JoinedWarps" and not step.reduces and behind[place + 1] is None
-    ]
-
-
 def _scales(step: Step) -> bool:
     """Whether a step only scales a window: other warps seldom shrink."""
     return is_single(step) and action_of(step) == "warp" and joins(step) and "area_for_downscale" in effective(step)
@@ -171,16 +136,19 @@ def _scales(step: Step) -> bool:
 
 @rule(
     "GEOMETRY",
-    fires="[{Resize: {height: 12, width: 16}}, HorizontalFlip]",
-    leaves="[{Rotate: {limit: 20, p: 1.0}}, {Resize: {height: 12, width: 16, interpolation: area}}]",
+    fires="[{Rotate: {limit: 20, p: 1.0}}, {RandomResizedCrop: {size: [20, 20]}}, HorizontalFlip]",
+    leaves="[{RandomSizedCrop: {min_max_height: [9, 12], size: [20, 20], interpolation: area}}, HorizontalFlip, Blur]",
 )
-def read_scaled(steps: Steps, flow: Flow) -> Iterable[Edit]:
-    """Warp(A) · Decode = Warp(A / k) · Decode(1/k)   k = 2, 4, 8, where a sample shrinks by 1.5 k or more"""
-    if not flow.encoded or not steps or obstacle(steps[1:], flow, "GEOMETRY") is not None:
-        return []
-    first = steps[0]
-    if _scales(first):
-        first = fuse("JoinedWarps", (first,))
-    elif not isinstance(first, Fused) or not first.reduces or first.scales:
-        return []
-    return [Edit(0, 1, (replace(first, reduces=True, scales=True),))]
+def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
+    """Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; at 1/k where a sample shrinks by 1.5 k"""
+    one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
+    edits = []
+    for start, stop, warps, colours in _stretches(steps, flow):
+        behind = several if sum(map(_samplings, warps)) > 1 else one
+        if behind[stop] is None and warps and _pays(warps, flow):
+            levels = 2 * (not all(map(joins, warps)))
+            edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
+    is_first = not edits or edits[0].start > 0
+    if flow.encoded and steps and is_first and _scales(steps[0]) and one[1] is None:  # by the decoder
+        edits.insert(0, Edit(0, 1, (fuse("JoinedWarps", steps[:1]),)))
+    return edits

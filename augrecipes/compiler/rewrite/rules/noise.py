@@ -3,8 +3,6 @@
 A smooth random field of displacements is drawn on a coarse grid by it: its noise is no longer made for every pixel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from augrecipes.compiler.rewrite.contracts import obstacles_from

@@ -1,0 +1,43 @@
+"""`doctor`: what is installed, what is missing, and what that costs."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from augrecipes.cli.terminal import answer, good, paint, say
+
+if TYPE_CHECKING:
+    from augrecipes.doctor import Fact
+
+
+def doctor(args: Namespace) -> None:
+    """Say what augrecipes finds on this machine, what each missing part costs, and the command that mends it.
+
+    \b
+    Examples:
+      augrecipes doctor
+      augrecipes doctor --json
+
+    A bug report needs this text: it names no folder, no host and no user.
+
+    Exit status: 0 nothing that matters is missing, 1 something is broken: a library, the kernels, or OpenCV installed
+    twice.
+    """
+    from augrecipes.doctor import facts
+
+    found = facts()
+    answer(args, found, lambda: _tell(found), status=int(any(fact.level == "broken" for fact in found)))
+
+
+def _tell(found: Sequence[Fact]) -> None:
+    for fact in found:
+        say(f"{fact.name}: {fact.state}")
+    for level, style in (("missing", "warning"), ("broken", "error")):
+        for fact in (fact for fact in found if fact.level == level):
+            say(f"\n{paint(level, style, sys.stdout)}: {fact.name}: {fact.cost}")
+            say("\n".join(f"    {line}" for line in fact.cure.splitlines()), wrap=False)  # to be copied
+    if all(fact.level == "ok" for fact in found):
+        good("nothing is missing")
