@@ -83,8 +83,6 @@ class SideRecord:
         against_stock: the time over that of stock, where it was measured in the same run.
         cpu_against_stock: the CPU time over that of stock.
         stages: in order; empty for stock.
-        accounted: what the stages add up to over the whole; they are timed in passes of their own, which take turns
-            with those without clocks. None for stock.
         transfer: ms a sample from a worker process to the consumer; None for stock.
         bottleneck: what keeps samples from coming faster; empty for stock.
     """
@@ -101,7 +99,6 @@ class SideRecord:
     against_stock: Ratio | None = None
     cpu_against_stock: Ratio | None = None
     stages: tuple[Stage, ...] = ()
-    accounted: Ratio | None = None
     transfer: float | None = None
     bottleneck: str = ""
 

@@ -248,15 +248,14 @@ class _Run:
 
     def _by_clock(self, k: int) -> dict[str, Any]:
         """What is known of a side whose stages are timed: the fields of a `SideRecord`."""
-        side, (wall, _) = self.sides[k], self.times
+        side = self.sides[k]
         advice = self.sweep.advice_for(side.recipe) if self.sweep else None
         transfer, stages = worker_transfer(side, self.batch_size), tuple(self.staged[k].stages(self.samples))
         sent = transfer if advice and advice.backend == "processes" else 0.0
         cases = (case for case in self.training if (case.recipe, case.level) == (side.recipe, side.optimize))
         step_ms = next((case.step_ms / case.batch_size for case in cases), 0.0)
         binds = bottleneck(stages, sent, advice.workers if advice else 0, step_ms)
-        accounted = ratio(wall[len(self.sides) + k], wall[k])
-        return {"stages": stages, "accounted": accounted, "transfer": transfer, "bottleneck": binds}
+        return {"stages": stages, "transfer": transfer, "bottleneck": binds}
 
     def verdicts(self, *, busy: bool) -> Iterator[Verdict]:
         """Settings of a recipe compared with each other and stock; recipes with each other at their last settings."""

@@ -12,7 +12,7 @@ from augrecipes.bench.record import Bench, SideRecord
 from augrecipes.bench.sweep import Point, Sweep
 from augrecipes.bench.timing import CONFIDENCE, Gaps, Ratio
 from augrecipes.bench.training import Training
-from augrecipes.bench.verdicts import figure, how_sure, off, percent, rate, readers, varied
+from augrecipes.bench.verdicts import figure, how_sure, percent, rate, readers, varied
 from augrecipes.errors import counted
 from augrecipes.recipe.words import short_label
 from augrecipes.report import Note, Report, TextTable, to_plain
@@ -91,9 +91,7 @@ def stages(side: SideRecord) -> TextTable:
     for stage in side.stages:
         what = "output conversion" if stage.kind == "sink" else short_label(stage.name, _LONGEST)
         rows.append([what, *_timed(stage), bar(stage.ms / longest)])
-    # What a sample takes when its parts are not timed, where that is certainly something else.
-    untimed = f"{figure(side.ms, side.mad)} in one go, not timed apart" if off(side.accounted) else ""
-    rows.append(["total", figure(sum(stage.ms for stage in side.stages), side.mad), "", untimed])
+    rows.append(["total", figure(sum(stage.ms for stage in side.stages), side.mad), "", ""])
     if side.transfer is not None:
         rows.append(["worker transfer", figure(side.transfer), "", "not part of the total"])
     title = f"{side.name}: where a sample's time goes, ms"

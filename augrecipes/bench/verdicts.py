@@ -13,7 +13,6 @@ from augrecipes.errors import counted
 MARGIN = 0.03
 BUSY = 0.15  # share of the time; who waits longer for a core shares the machine with others
 _DIGITS = 3  # behind the point, at most
-_OFF = 0.1  # by which a sum of stages may miss the whole
 
 
 def verdict(first: str, second: str, ratio: Ratio, work: Ratio | None = None) -> str:
@@ -67,11 +66,6 @@ def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
 def how_sure() -> str:
     """What an interval is, in words."""
     return f"{100 * CONFIDENCE:.0f} % interval over the rounds; differences below {100 * MARGIN:.0f} % count as noise"
-
-
-def off(accounted: Ratio | None) -> bool:
-    """Whether what the stages add up to is certainly another time than that of the whole."""
-    return accounted is not None and (accounted.low > 1 + _OFF or accounted.high < 1 - _OFF)
 
 
 def waiting(ms: float, cpu_ms: float, stages: Sequence[Stage]) -> float:

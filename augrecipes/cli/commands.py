@@ -13,7 +13,7 @@ _DATA = (
     "also split=NAME columns=OURS=THEIRS box_classes=A,B crowds=keep images=FOLDER."
 )
 _SOURCE = (
-    "Python source, a notebook or a config (JSON, YAML): read, never run; `-` for standard input; or FILE.py:NAME or "
+    "Python source or a config (JSON, YAML): read, never run; `-` for standard input; or FILE.py:NAME or "
     "MODULE:NAME, which is run."
 )
 _BENCH = (

@@ -30,7 +30,7 @@ def import_(args: Namespace) -> None:
     Examples:
       augrecipes import aug.json -o recipe.yaml
       augrecipes import train.py --key get_transforms.train -o recipe.yaml
-      augrecipes import notebook.ipynb --set CFG.size=512
+      augrecipes import train.py --set CFG.size=512 -o recipe.yaml
       augrecipes import train.py:transform -o recipe.yaml
       augrecipes import train_span_otf.toml -o recipe.yaml
       curl https://.../train.py | augrecipes import - -o recipe.yaml

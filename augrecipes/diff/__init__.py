@@ -60,22 +60,18 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
     a, b = as_recipe(a), as_recipe(b)
     chosen = tuple(mode for mode in _BOTH if mode in modes)
     steps: list[StepDifference] = []
-    hints: list[str] = []
     remarks: list[str] = []
     alike = 0
     for mode in chosen:
         pairs = _section(meanings(a, a.listed(mode)), meanings(b, b.listed(mode)))
-        judged = [(pair, _difference(pair, mode, remarks, with_class=not a.facts.scales)) for pair in pairs]
-        differing = [(pair, difference) for pair, difference in judged if difference is not None]
-        hints += _hints(differing)
-        steps += [difference for _, difference in differing]
-        alike += len(judged) - len(differing)
+        judged = [_difference(pair, mode, remarks, with_class=not a.facts.scales) for pair in pairs]
+        steps += filter(None, judged)
+        alike += judged.count(None)
     changed = settings(a, b, chosen)
     written = _without_effect(a, b, same=not changed and not steps)
     mine, other = (ComparedRecipe(recipe.name, recipe.file, recipe.digest) for recipe in (a, b))
     return Difference(
-        mine, other, chosen, changed, tuple(steps), alike, tuple(dict.fromkeys(hints)),
-        (*written, *dict.fromkeys(remarks)), pictured=(a, b),
+        mine, other, chosen, changed, tuple(steps), alike, (*written, *dict.fromkeys(remarks)), pictured=(a, b),
     )  # fmt: skip
 
 
@@ -171,20 +167,6 @@ def _draws(a: Meaning, b: Meaning) -> Draws:
         return "none"
     same = all(equal(a.values.get(key), b.values.get(key)) for key in ("share", "draws"))
     return "kept" if a.step.site == b.step.site and same else "changed"
-
-
-def _hints(compared: list[tuple[_Pair, StepDifference]]) -> Iterator[str]:
-    """How to keep draws; steps whose group has other draws follow its `id`."""
-    others = [(pair, difference) for pair, difference in compared if difference.draws == "changed"]
-    changed = {difference.b.place for _, difference in others if difference.b is not None}
-    for (a, b, _), difference in others:
-        if not (a and b) or a.step.site == b.step.site or b.placed.place[:-1] in changed:
-            continue
-        for mine, other, here, there in ((a, b, "A", "B"), (b, a, "B", "A")):
-            if mine.step.id is None and other.step.id is not None:
-                yield f"{mine.step.site} of {here}: `id: {other.step.id}` gives it the draws that it has in {there}"
-        if (a.step.id is None) == (b.step.id is None):
-            yield f"{difference.site}: one `id` for it in both recipes, and it draws the same wherever it stands"
 
 
 def _without_effect(a: Recipe, b: Recipe, *, same: bool) -> Iterator[str]:

@@ -14,7 +14,6 @@ from augrecipes.report import Displayed, Note, Report, TextTable, to_plain
 What = Literal["added", "removed", "moved", "changed"]
 Draws = Literal["kept", "changed", "none"]
 _DIGITS = 12  # of a digest: enough to tell recipes apart
-_LISTED = 8  # hints and remarks that are printed; the others are counted
 # Of a step that differs: the mark of its row, and its style.
 _MARKS = {"added": ("+", "good"), "removed": ("-", "error"), "moved": (">", "warning"), "changed": ("~", "warning")}
 _TITLES = {"train": "Training steps", "eval": "Evaluation steps"}
@@ -128,7 +127,6 @@ class Difference(Displayed):
         settings: kind, scales, bag, inputs, output, and sections that one of them lacks.
         steps: in reading order; a removed step stands where it stood.
         alike: how many steps are the same in both.
-        hints: how to keep draws that changed.
         remarks: what is written differently and changes no sample.
         pictured: the recipes themselves, for those who look at the difference.
     """
@@ -139,7 +137,6 @@ class Difference(Displayed):
     settings: tuple[Change, ...] = ()
     steps: tuple[StepDifference, ...] = ()
     alike: int = 0
-    hints: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     pictured: tuple[Recipe, ...] = field(default=(), compare=False)
 
@@ -188,9 +185,7 @@ class Difference(Displayed):
                 styles.append(style)
             headings = ("", "step", "draws", "what differs")
             tables.append(TextTable(_TITLES[mode], headings, rows, keys=2, styles=styles))
-        for title, lines in (("To keep draws", self.hints), ("Not counted as differences", self.remarks)):
-            more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-            tables.append(TextTable(title, (), [(line,) for line in (*lines[:_LISTED], *more)]))
+        tables.append(TextTable("Not counted as differences", (), [(line,) for line in self.remarks]))
         alike = f"{counted(self.alike, 'step')} {'is' if self.alike == 1 else 'are'} the same"
         verdict = f"they differ: {self._counts}; {alike}" if self._counts else f"the same in effect: {alike}"
         notes = [Note(verdict, "", "good" if self.same else "strong")]

@@ -11,7 +11,7 @@ from augrecipes.errors import Diagnostic, RecipeError
 
 MOST = 600_000  # parts of source and of values that are gone through or made: some seconds, and some 100 MB
 _WHY = "too much to read: leave only the pipeline and what it needs in the file; or give FILE.py:NAME, which runs it"
-FOR_MATCHES = 0.5  # the share that reading source leaves for what is found in it
+FOR_MATCHES = 0.4  # the share that reading source leaves for what is found in it
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ class Document:
 
 def is_python(file: str) -> bool:
     """Whether a file holds Python, by its name."""
-    return Path(file).suffix in (".py", ".ipynb")
+    return Path(file).suffix == ".py"
 
 
 def read(path: str) -> Document:

@@ -212,7 +212,6 @@ def _words(a: View, b: View) -> list[str]:
         draws = " (other draws)" if change.draws == "changed" else ""
         where = "eval " if change.mode == "eval" else ""
         lines.append(f"{_MARKS[change.what]} {where}{change.site}: {change.text}{draws}")
-    lines += [f"to keep draws: {hint}" for hint in difference.hints]
     if a.pipeline.optimize != b.pipeline.optimize:
         lines.append(f"optimize: {a.pipeline.optimize} → {b.pipeline.optimize}")
     lines = lines or ["the same in effect"]

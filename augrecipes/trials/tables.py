@@ -13,20 +13,20 @@ from augrecipes.report import Note, Report, TextTable
 from augrecipes.trials.record import NO_DIFFERENCE, CurvePoint, ScoreVerdict, SeedEstimate, Trial, TrialPlan
 
 WITHOUT = "without "  # begins the names of an ablation, but for that of the whole recipe
-CLASSES = 12  # that are shown, where there are more
+CLASSES = 12  # that the page shows first, where there are more
 DEFINITIONS = (
     "affinity: score on augmented validation samples over that on plain ones, 1 is in distribution; diversity: "
     "training loss over that without augmentation, more is more diverse (Gontijo-Lopes et al., 2020)"
 )
 _METHOD = "in brackets 95 % intervals over the seeds (BCa); p of the sign-flip test"
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_CURVE, _COLUMNS = 10, 6  # points of a curve, and recipes next to each other, that a terminal shows
+_CURVE = 10  # points of a curve that a terminal shows
 _VERBS = "a help", "b hurt"  # what steps do where the whole recipe is better, or worse
 _DIGITS = 3  # behind the point, at most
 
 
 def report_of(trial: Trial) -> Report:
-    """Returns all of a trial but its worst samples."""
+    """Returns all of a trial but its worst samples and its scores by class."""
     facts = {
         "data": trial.data,
         "validation": trial.valid,
@@ -37,7 +37,6 @@ def report_of(trial: Trial) -> Report:
     notes = [*map(Note, verdict_lines(trial)), Note(how_sure(trial), "", "faint")]
     tables = [TextTable("Verdicts", (), [], notes=notes)] if trial.verdicts else []
     tables.append(_scores(trial))
-    tables += [_classes(trial)] if class_names(trial) and len(trial.recipes) <= _COLUMNS else []
     return Report(facts, tables, [Note(text, "note:", "warning") for text in trial.notes])
 
 
@@ -212,13 +211,3 @@ def class_names(trial: Trial) -> list[str]:
         return min(scores) - max(scores) if len(scores) > 1 else sum(scores)  # of one recipe the lowest first
 
     return sorted(names, key=sameness) if len(names) > CLASSES else [*names]
-
-
-def _classes(trial: Trial) -> TextTable:
-    """A row for each class, or for those on which the recipes differ most."""
-    names, headings = class_names(trial), ["", *(recipe.name for recipe in trial.recipes)]
-    rows = [[name, *(figures(trial.unit, one.classes.get(name, nan))[0] for one in trial.recipes)] for name in names]
-    more = f"those on which recipes differ most; --json FILE has {len(names) - CLASSES} more"
-    notes = [Note(more, "", "faint")] * (len(names) > CLASSES)
-    title = f"{trial.metric} by class, {trial.unit or '%'}"
-    return TextTable(title, headings, rows[:CLASSES], right=range(1, len(headings)), notes=notes)

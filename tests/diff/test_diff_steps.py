@@ -151,18 +151,6 @@ def test_true_is_not_one() -> None:
     assert draws == "changed"
 
 
-def test_how_draws_are_kept_is_suggested() -> None:
-    (hint,) = diff(image(f"[{GAMMA}]"), image(f"[{TWO_GAMMAS}]")).hints
-    assert hint.startswith("RandomGamma#1 → RandomGamma#2: one `id` for it in both recipes")
-    other = diff(image("[{VerticalFlip: {id: vflip}}]"), image("[VerticalFlip]"))
-    assert [one.draws for one in other.steps] == ["changed"]
-    assert other.hints == ("VerticalFlip#1 of B: `id: vflip` gives it the draws that it has in A",)
-    # The steps of a group that has another label follow its hint.
-    group = diff(image(f"[{GROUP}]"), image(f"[{{OneOf: {{steps: [NoOp]}}}}, {GROUP}]"))
-    assert [one.draws for one in group.steps] == [None, None, "changed", "changed", "changed"]
-    assert len(group.hints) == 1
-
-
 def test_sections_are_compared_one_by_one() -> None:
     a = image("[HorizontalFlip]", eval="[{CenterCrop: {height: 8, width: 8}}]")
     b = image("[VerticalFlip]", eval="[{CenterCrop: {height: 8, width: 8}}]")
@@ -214,6 +202,6 @@ def test_json_is_plain() -> None:
     result = diff(image("[Blur, {Rotate: {limit: [1, 2]}}]"), image("[Sharpen, Rotate]", output="{layout: hwc}"))
     again = json.loads(json.dumps(result.to_json()))
     assert again == result.to_json()
-    assert list(again) == ["same", "a", "b", "modes", "settings", "steps", "alike", "hints", "remarks"]
+    assert list(again) == ["same", "a", "b", "modes", "settings", "steps", "alike", "remarks"]
     assert again["settings"] == [{"key": "output.layout", "a": "chw", "b": "hwc"}]
     assert {tuple(one) for one in again["steps"]} == {("mode", "what", "a", "b", "changes", "draws")}

@@ -173,21 +173,6 @@ def test_a_function_that_is_called_can_be_named_too() -> None:
     assert said(draft(text, key="t").recipe().steps) == [RESIZE]
 
 
-def test_notebooks_are_read_cell_by_cell() -> None:
-    cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "source": ["# Title"]},
-        {"cell_type": "code", "source": ["!pip install albumentations\n", "%matplotlib inline\n", HEAD, "df.head?"]},
-        {"cell_type": "code", "source": "this is no python"},
-        {"cell_type": "code", "source": ["size = 224\n", "t = A.Compose([A.Resize(size, size),\n", "  Mine()])"]},
-    ]
-    found = draft(json.dumps({"cells": cells}), "notebook.ipynb")
-    assert said(found.recipe().steps) == [RESIZE]
-    (left,) = found.left_out()
-    assert (left.file, left.line) == ("notebook.ipynb, cell 4", 3)
-    with pytest.raises(ar.RecipeError, match="no notebook"):
-        draft("[]", "notebook.ipynb")
-
-
 def test_a_base_stays_inside_its_folder(tmp_path: Path) -> None:
     inner = tmp_path / "project" / "configs"
     inner.mkdir(parents=True)

@@ -5,48 +5,56 @@ from __future__ import annotations
 import ast
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from augrecipes.interop.source import expressions, functions, state, transforms, values
+from augrecipes.interop.source import expressions, functions, transforms, values
 from augrecipes.interop.torchvision import PARAMETERS
 from augrecipes.recipe import history, nodes
 
 _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
 _CALLABLE = (values.Function, values.Class, values.Partial, values.OutsideName)
-_SPLICING = ("list", "tuple", "copy.copy", "copy.deepcopy")  # functions that keep what is spliced into a list
-Named = dict[Any, Any]
+Keywords = dict[Any, Any]
 _SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what they are where nothing is said
+
+
+class NamedValue(NamedTuple):
+    """What a file creates.
+
+    Attributes:
+        path: names that lead there.
+        value: it.
+        phase: the last test before it that tells training from evaluation.
+    """
+
+    path: tuple[str, ...]
+    value: Any
+    phase: values.Test | None
 
 
 @dataclass(eq=False)
 class Calls(expressions.Expressions):
     """Functions and classes of a file, and what calls return."""
 
-    # Objects with the names that lead there.
-    created: list[tuple[tuple[str, ...], values.Created]] = field(default_factory=list)
-    containers: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)  # lists and mappings, by names alike
-    reached: set[int] = field(default_factory=set)  # calls that were evaluated
+    created: list[NamedValue] = field(default_factory=list)
+    containers: list[NamedValue] = field(default_factory=list)  # lists and mappings
     functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
     classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
+    frames: list[Any] = field(default_factory=list)  # of each call that is under way, what it returns so far
 
     def call(self, node: ast.Call) -> Any:
         """What a call returns."""
         func = node.func
         owner = self.value(func.value if isinstance(func, ast.Attribute) else func)
         args, named = self.arguments(node)
+        if isinstance(func, ast.Attribute):
+            return self._call_attribute(owner, func, args, named, node)
+        return self.called(owner, args, named, node)
 
-        def act(known: Any) -> Any:
-            if isinstance(func, ast.Attribute):
-                return self._call_attribute(known, func, args, named, node)
-            return self.called(known, args, named, node)
-
-        return self.each_way(node, act, owner, flat=False)
-
-    def _call_attribute(self, owner: Any, func: ast.Attribute, args: list[Any], named: Named, node: ast.Call) -> Any:
+    def _call_attribute(self, owner: Any, func: ast.Attribute, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         match owner:
             case values.Parser():
                 return self._parser(owner, func.attr, args, named, node)
@@ -58,9 +66,9 @@ class Calls(expressions.Expressions):
             called = self.attribute(func.attr, owner)
         except values.NotKnown:
             called = self.unknown(func)
-        return self.each_way(node, lambda known: self.called(known, args, named, node), called, flat=False)
+        return self.called(called, args, named, node)
 
-    def arguments(self, node: ast.Call) -> tuple[list[Any], Named]:
+    def arguments(self, node: ast.Call) -> tuple[list[Any], Keywords]:
         """Arguments of a call; those that are spread in from what is not known stand under the name None."""
         args, named = self.items(node.args), values.Mapped()
         for keyword in node.keywords:
@@ -77,10 +85,10 @@ class Calls(expressions.Expressions):
         """Keep a list, or a mapping, that has a name here; one of another module stands where it is asked for."""
         if isinstance(value, dict) and node is not None and not getattr(value, "at", nodes.NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
-        if isinstance(value, list | tuple | dict | values.Either) and value:
-            self.containers.append((tuple(self.path), value))
+        if isinstance(value, list | tuple | dict) and value:
+            self.containers.append(NamedValue(tuple(self.path), value, self.phase))
 
-    def called(self, called: Any, args: list[Any], named: Named, node: ast.Call) -> Any:
+    def called(self, called: Any, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """What calling something returns."""
         match called:
             case values.Function():
@@ -94,7 +102,7 @@ class Calls(expressions.Expressions):
                 return self._outside(called, args, named, node)
         raise values.NotKnown(*args, *named.values())
 
-    def _outside(self, called: values.OutsideName, args: list[Any], named: Named, node: ast.Call) -> Any:
+    def _outside(self, called: values.OutsideName, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """What a class or a function of another module returns."""
         path, last = called.path, called.last
         if last == "partial" and args:
@@ -114,8 +122,7 @@ class Calls(expressions.Expressions):
             mapping.update(named)
             return mapping
         if path in functions.FUNCTIONS and None not in named:
-            known = functions.named_function(functions.FUNCTIONS[path], [*named])
-            return known(*args) if path in _SPLICING and args else self.each_way(node, known, *args, *named.values())
+            return functions.called(functions.FUNCTIONS[path], args, named)
         is_timm = last in PARAMETERS and (path == last or path.startswith("timm."))  # whose functions make transforms
         if not last[:1].isupper() and not is_timm:
             raise values.NotKnown(*args, *named.values())
@@ -124,14 +131,14 @@ class Calls(expressions.Expressions):
             return values.Mapped({**dict(zip(history.PLACES[last].split(), args, strict=False)), **named})
         created = values.Created(path, args, named, node, self.source.at(node), extra)
         self.reached.add(id(node))
-        self.created.append((tuple(self.path), created))
+        self.created.append(NamedValue(tuple(self.path), created, self.phase))
         return created
 
-    def _method(self, owner: Any, func: ast.Attribute, args: list[Any], named: Named, node: ast.Call) -> Any:
+    def _method(self, owner: Any, func: ast.Attribute, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """A method of what is known, or of what is not."""
         match owner, func.attr, args:
             case list(), "remove" | "sort", _:
-                self.write(owner, None, [self.unknown(func.value)])
+                owner[:] = [self.unknown(func.value)]
             case dict(), "update", _:
                 for value in (*args, named):
                     self.merge(owner, value, node)
@@ -143,14 +150,9 @@ class Calls(expressions.Expressions):
                 at = self.source.at(node)
                 return values.UnknownValue(path or self.source.text(node), at, (path,) if path else roots)
         self.spend(len(owner) if func.attr == "insert" and isinstance(owner, list) else 1)
-        known = functions.named_function(partial(functions.method, func.attr), [*named])
-        if func.attr in functions.CHANGING and isinstance(owner, list | dict):
-            first = None if isinstance(owner, list) else next(iter(args), None)
-            self.record(owner, first if isinstance(first, functions.Key) else None)
-            return known(owner, *map(self.resolve, args), *named.values())
-        return self.each_way(node, known, owner, *args, *named.values())
+        return functions.called(partial(functions.method, func.attr, owner), args, named)
 
-    def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Named, node: ast.Call) -> Any:
+    def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Keywords, node: ast.Call) -> Any:
         """Arguments of a program, which are what they are where the command line says nothing."""
         match name:
             case "add_argument":
@@ -171,9 +173,9 @@ class Calls(expressions.Expressions):
                 return known if name == "parse_args" else (known, self.unknown(node))
         raise values.NotKnown
 
-    def instance(self, cls: values.Class, args: list[Any], named: Named) -> Any:
+    def instance(self, cls: values.Class, args: list[Any], named: Keywords) -> Any:
         """An object of a class of the file: its `__init__` is run, or its fields are set."""
-        instance = values.Class(cls.name, values.Names(), [cls], cls.node, is_object=True)
+        instance = values.Class(cls.name, {}, [cls], cls.node, is_object=True)
         begin = cls.get("__init__")
         if isinstance(begin, values.Function):
             self.run(replace(begin, owner=instance), args, named)
@@ -186,28 +188,23 @@ class Calls(expressions.Expressions):
             }
         return instance
 
-    def run(self, function: values.Function, args: list[Any], named: Named) -> Any:
+    def run(self, function: values.Function, args: list[Any], named: Keywords) -> Any:
         """What a function of the file returns."""
         if len(self.frames) > _DEEPEST_CALL:
             return values.UnknownValue(f"{function.name}(...)", self.source.at(function.node))
-        outer, self.scope = self.scope, function.scope.new_child(values.Names(self._bound(function, args, named)))
-        self.frames.append(state.Frame())
+        outer, self.scope = self.scope, function.scope.new_child(self._bound(function, args, named))
+        self.spend(len(self.facts) // 8)
+        known, self.facts = self.facts, {**self.facts}
+        self.frames.append(values.MISSING)
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.value(function.node.body)
-            with self.returning():
-                self.block(function.node.body)
+            self.block(function.node.body)
         finally:
-            self.scope, frame = outer, self.frames.pop()
-        return _returned(frame.get("value", values.MISSING), None, {})
+            self.scope, self.facts, result = outer, known, self.frames.pop()
+        return None if result is values.MISSING else result
 
-    def leave(self, value: Any) -> None:
-        """Return a value from the function under way, on the ways on which it has not returned."""
-        if self.frames:
-            before = self.frames[-1].get("value", values.MISSING)
-            self.write(self.frames[-1], "value", _returned(before, value, self.facts))
-
-    def _bound(self, function: values.Function, args: list[Any], named: Named) -> dict[str, Any]:
+    def _bound(self, function: values.Function, args: list[Any], named: Keywords) -> dict[str, Any]:
         """Names of a function's arguments and what they are."""
         node, owner, decorators = function.node.args, function.owner, function.decorators
         if owner is not None and (owner.is_object or "classmethod" in decorators) and "staticmethod" not in decorators:
@@ -242,7 +239,7 @@ class Calls(expressions.Expressions):
 
     def define_class(self, statement: ast.ClassDef) -> None:
         """Give a class its name."""
-        names = values.Names()
+        names: dict[str, Any] = {}
         cls = values.Class(statement.name, names, [self.value(base) for base in statement.bases], statement)
         outer, before = self.scope, self.functions
         self.scope, self.functions = outer.new_child(names), []
@@ -260,16 +257,3 @@ class Calls(expressions.Expressions):
     @abstractmethod
     def block(self, statements: Sequence[ast.stmt]) -> str:
         """Run statements, see `execute`."""
-
-
-def _returned(before: Any, value: Any, facts: Mapping[str, bool]) -> Any:
-    """What a function returns: a value on the ways on which it has returned nothing before."""
-    if before is values.MISSING:
-        return value
-    if not isinstance(before, values.Either):
-        return before
-    sides = [
-        each if facts.get(before.test.text, holds) is not holds else _returned(each, value, facts)
-        for holds, each in ((True, before.holds), (False, before.fails))
-    ]
-    return values.Either(before.test, *sides)

@@ -6,7 +6,6 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from augrecipes.interop.source import functions, state, text, values
@@ -39,10 +38,8 @@ class Expressions(state.State):
             return self.setting(path)
         self.depth += 1
         try:
-            result = self.resolve(self._evaluate(node))
-            if type(result) is list:
-                return values.Listed(result)
-            return self.unknown(node) if result is values.MISSING else result
+            result = self._evaluate(node)
+            return values.Listed(result) if type(result) is list else result
         except values.NotKnown as lacking:
             return self.unknown(node, *lacking.args)
         finally:
@@ -56,9 +53,9 @@ class Expressions(state.State):
                 outside = values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
                 return self.scope.get(name, outside)
             case ast.Attribute(value=inner, attr=name):
-                return self.each_way(node, partial(self.attribute, name), self.value(inner), flat=False)
+                return self.attribute(name, self.value(inner))
             case ast.Subscript(value=inner, slice=key):
-                return self.each_way(node, functions.item_of, self.value(inner), self.value(key))
+                return functions.item_of(self.value(inner), self.value(key))
             case ast.Slice(lower=lower, upper=upper, step=step):
                 return slice(*(self.value(each) if each else None for each in (lower, upper, step)))
             case ast.Call():
@@ -72,31 +69,28 @@ class Expressions(state.State):
             case ast.Dict():
                 return self._mapping(node)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.operate(node, op, self.value(left), self.value(right))
+                return self.operate(op, self.value(left), self.value(right))
             case ast.UnaryOp(op=sign, operand=inner):
-                return self.each_way(node, partial(functions.unary, sign), self.value(inner))
+                return functions.unary(sign, self.value(inner))
             case ast.BoolOp(op=sign, values=parts):
                 return self._logic(parts, stops=isinstance(sign, ast.Or))
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.branch(test, lambda holds: self.value(body if holds else orelse), values.merged)
+                return self.branch(test, (body, orelse), lambda holds: self.value(body if holds else orelse))
             case ast.JoinedStr(values=parts):
-                texts = [each.value if isinstance(each, ast.Constant) else self._formatted(each) for each in parts]
-                return self.each_way(node, functions.joined, *texts)
+                return functions.joined(*map(self._formatted, parts))
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 return self._comprehension(node)
             case ast.Lambda():
                 return self.function(node, "lambda")
         raise values.NotKnown
 
-    def operate(self, node: ast.expr, op: ast.operator, left: Any, right: Any) -> Any:
-        """What an operator makes of two values; lists are joined with what is spliced into them."""
-        if isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list):
-            value = functions.binary(op, left, right)
-            self.spend(len(value))
-            return value
-        return self.each_way(node, partial(functions.binary, op), left, right)
+    def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """What an operator makes of two values."""
+        value = functions.binary(op, left, right)
+        self.spend(len(value) if isinstance(value, list) else 0)
+        return value
 
     def attribute(self, name: str, owner: Any) -> Any:
         """An attribute of what is known."""
@@ -104,7 +98,7 @@ class Expressions(state.State):
             case values.OutsideName(path=path, bound=bound):
                 return values.constant(f"{path}.{name}", bound)
             case values.Class():
-                value = self.resolve(owner.get(name))
+                value = owner.get(name)
                 if isinstance(value, values.Function):
                     value = replace(value, owner=owner)
                     return self.run(value, [], {}) if {"property", "cached_property"} & {*value.decorators} else value
@@ -121,17 +115,11 @@ class Expressions(state.State):
         items: list[Any] = []
         for node in nodes:
             inner = self.value(node.value if isinstance(node, ast.Starred) else node)
-            if not isinstance(node, ast.Starred):
-                items.append(inner)
-            elif isinstance(inner, list | tuple):
+            if isinstance(node, ast.Starred) and isinstance(inner, list | tuple):
                 self.spend(len(inner))
                 items += inner
-            elif isinstance(inner, values.Either) and all(
-                isinstance(each, list | tuple) for each in (inner.holds, inner.fails)
-            ):
-                items.append(replace(inner, spliced=True))
             else:
-                items.append(self.unknown(node.value, inner))
+                items.append(self.unknown(node.value, inner) if isinstance(node, ast.Starred) else inner)
         return items
 
     def _mapping(self, node: ast.Dict) -> Any:
@@ -151,55 +139,47 @@ class Expressions(state.State):
 
     def merge(self, mapping: dict[Any, Any], other: Any, node: ast.expr) -> None:
         """Put another mapping into one; one that is not known stands under the name None."""
-        self.each_way(node, partial(self._merge, mapping, node), other, flat=False)
-
-    def _merge(self, mapping: dict[Any, Any], node: ast.expr, other: Any) -> None:
         other = other.names if isinstance(other, values.Class) else other
-        if isinstance(other, Mapping):
-            self.spend(len(other))
-            for key, value in other.items():
-                self.write(mapping, key, value)
-        else:
-            self.write(mapping, None, self.unknown(node, other))
+        if not isinstance(other, Mapping):
+            other = {None: self.unknown(node, other)}
+        self.spend(len(other))
+        mapping.update(other)
 
-    def _logic(self, parts: Sequence[ast.expr], unsure: tuple[Any, ...] = (), *, stops: bool) -> Any:
-        first, *rest = parts
-
-        def decide(value: Any) -> Any:
-            lacking = unsure
+    def _logic(self, parts: Sequence[ast.expr], *, stops: bool) -> Any:
+        lacking: list[Any] = []
+        value = None
+        for part in parts:
+            value = self.value(part)
             try:
-                if self.each_way(first, truth, value) is stops or not rest:
+                if truth(value) is stops:
                     if lacking and value is not stops:  # `x or True` is true, whatever x
-                        raise values.NotKnown(*lacking)
+                        break
                     return value
             except values.NotKnown:
-                lacking = (*unsure, value)
-                if not rest:
-                    raise values.NotKnown(*lacking) from None
-            return self._logic(rest, lacking, stops=stops)
+                lacking.append(value)
+        if lacking:
+            raise values.NotKnown(*lacking)
+        return value
 
-        return self.each_way(first, decide, self.value(first), flat=False)
-
-    def _compare(self, node: ast.Compare) -> Any:
-        left, result = self.value(node.left), None
+    def _compare(self, node: ast.Compare) -> bool:
+        left = self.value(node.left)
         for op, each in zip(node.ops, node.comparators, strict=True):
             right = self.value(each)
-            result = self.each_way(node, partial(functions.compared, op), left, right)
-            if result is False:
+            if not functions.compared(op, left, right):
                 return False
-            if result is not True and len(node.ops) > 1:
-                raise values.NotKnown(left, right)
             left = right
-        return result
+        return True
 
     def _formatted(self, part: ast.expr) -> Any:
-        """A part of an f-string that is computed."""
+        """A part of an f-string."""
         if isinstance(part, ast.FormattedValue) and not part.format_spec:
             return self.value(part.value)
+        if isinstance(part, ast.Constant):
+            return part.value
         raise values.NotKnown
 
     def _comprehension(self, node: Comprehension) -> Any:
-        outer, self.scope = self.scope, self.scope.new_child(values.Names())
+        outer, self.scope = self.scope, self.scope.new_child({})
         results = values.Listed([], self.source.at(node))
         try:
             self._generate(node, node.generators, results)
@@ -212,7 +192,6 @@ class Expressions(state.State):
     def _generate(self, node: Comprehension, generators: Sequence[ast.comprehension], results: list[Any]) -> None:
         """Add what a comprehension makes of the items of its first generator, and of all behind it."""
         if not generators:
-            self.record(results)
             results.append(self._element(node))
             return
         first, *rest = generators
@@ -220,35 +199,19 @@ class Expressions(state.State):
 
         def take(item: Any) -> None:
             self.assign(first.target, item)
-            self._filtered(first.ifs, lambda: self._generate(node, rest, results))
+            if all(truth(self.value(test)) for test in first.ifs):
+                self._generate(node, rest, results)
 
-        if not self.loop(first.iter, items, take):
+        if not self.loop(items, take):
             self.assign(first.target, self.unknown(first.target))
             self._generate(node, rest, [])  # for what is created in it
             raise values.NotKnown(items)
 
-    def _filtered(self, tests: Sequence[ast.expr], act: Callable[[], None]) -> None:
-        """Act where all tests hold."""
-        if not tests:
-            act()
-            return
-        holds = self.each_way(tests[0], truth, self.value(tests[0]))
-        if isinstance(holds, values.UnknownValue):
-            raise values.NotKnown(holds)
-        self.each_way(tests[0], lambda known: self._filtered(tests[1:], act) if known is True else None, holds)
-
-    def loop(self, node: ast.expr, items: Any, act: Callable[[Any], Any]) -> bool:
+    def loop(self, items: Any, act: Callable[[Any], Any]) -> bool:
         """Act on one item after another, until one act returns something; False where they are not known."""
-        return self.each_way(node, partial(self._loop, node, act), items, flat=False) is True
-
-    def _loop(self, node: ast.expr, act: Callable[[Any], Any], items: Any) -> bool:
         if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
             return False
-        for item in [*items]:
-            if isinstance(item, values.Either) and item.spliced:
-                self.loop(node, replace(item, spliced=False), act)
-            elif act(item):
-                break
+        any(map(act, [*items]))
         return True
 
     def _element(self, node: Comprehension) -> Any:
@@ -272,26 +235,18 @@ class Expressions(state.State):
         match target:
             case ast.Name(id=name):
                 if name != _BASE or _BASE not in self.module:  # the names of the files that it lists were read before
-                    self.bind(name, value)
+                    self.scope.maps[0][name] = value
             case ast.Attribute(value=inner, attr=name):
-                self.each_way(target, partial(self._set_attribute, name, value), self.value(inner), flat=False)
+                owner = self.value(inner)
+                names = owner.names if isinstance(owner, values.Class) else owner
+                if isinstance(names, dict):
+                    names[name] = value
             case ast.Subscript(value=inner, slice=place):
-                key = self.value(place)
-                self.each_way(target, partial(self._set_item, key, value), self.value(inner), flat=False)
+                key, owner = self.value(place), self.value(inner)
+                is_place = isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner)
+                if is_place or (isinstance(owner, dict) and isinstance(key, Key)):
+                    owner[key] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                parts = self.flat(value)
-                fits = isinstance(parts, list | tuple) and len(parts) == len(targets)
+                fits = isinstance(value, list | tuple) and len(value) == len(targets)
                 for index, each in enumerate(targets):
-                    self.assign(each, parts[index] if fits else self.unknown(each))
-
-    def _set_attribute(self, name: str, value: Any, owner: Any) -> None:
-        names = owner.names if isinstance(owner, values.Class) else owner
-        if isinstance(names, dict):
-            self.write(names, name, value)
-
-    def _set_item(self, key: Any, value: Any, owner: Any) -> None:
-        if isinstance(owner, dict) and isinstance(key, Key):
-            self.write(owner, key, value)
-        elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
-            self.record(owner)
-            owner[key] = value
+                    self.assign(each, value[index] if fits else self.unknown(each))

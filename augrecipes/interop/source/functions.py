@@ -6,7 +6,7 @@ import ast
 import builtins
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from augrecipes.interop.budget import spend
@@ -187,7 +187,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
 _METHODS: dict[type, list[str]] = {kind: FOREIGN["python"]["methods"][kind.__name__] for kind in (list, dict, str)}
-CHANGING = ("append", "extend", "insert", "pop", "clear", "reverse", "setdefault")
 _OF_ARRAYS = ("item", "tolist", "astype")  # which lists and numbers stand for
 
 
@@ -223,17 +222,12 @@ def method(name: str, owner: Any, *args: Any, **named: Any) -> Any:
     return items_of([*result]) if kind is dict and name in ("items", "keys", "values") else result
 
 
-def named_function(function: Callable[..., Any], keys: list[str]) -> Callable[..., Any]:
-    """A function whose last arguments are those of these names; NotKnown where it does not take them."""
-
-    def call(*args: Any) -> Any:
-        count = len(args) - len(keys)
-        try:
-            return function(*args[:count], **dict(zip(keys, args[count:], strict=True)))
-        except FAILURES:  # other arguments than it takes
-            raise NotKnown(*args) from None
-
-    return call
+def called(function: Callable[..., Any], args: Sequence[Any], named: Mapping[Any, Any]) -> Any:
+    """What a function returns; NotKnown where it does not take these arguments."""
+    try:
+        return function(*args, **named)
+    except FAILURES:
+        raise NotKnown(*args, *named.values()) from None
 
 
 def item_of(owner: Any, key: Any) -> Any:

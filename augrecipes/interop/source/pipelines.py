@@ -1,19 +1,20 @@
-"""The pipelines among what a file creates, each with the names that lead to it, and as each test has them.
+"""The pipelines among what a file creates, each with the names that lead to it, over several readings of the file.
 
-A test that tells training from evaluation makes two of a pipeline that depends on it. Any other is taken as true, and
-that is said.
+A test that the file does not tell is decided by the reading: of those that tell training from evaluation, one reading
+is for each; any other is taken as true, and a reading in which it is false shows which pipelines depend on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from augrecipes.interop import budget, draft, timm, torchvision
 from augrecipes.interop.source import statements, transforms
+from augrecipes.interop.source.calls import NamedValue
 from augrecipes.interop.source.text import role
-from augrecipes.interop.source.values import MISSING, Created, Either, Listed, Mapped, Test, walk
+from augrecipes.interop.source.values import Created, Test, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
@@ -48,117 +49,99 @@ class Match:
     has_defaults: bool = True
 
 
-class Phase:
-    """Values as they are in training, or in evaluation: each choice is one of its two."""
+@dataclass(frozen=True, slots=True)
+class TestChoice:
+    """A file as one way of deciding the tests that it does not tell has it.
 
-    def __init__(self, *, evaluating: bool = False, choices: bool = True) -> None:
-        self.evaluating, self.choices = evaluating, choices
-        self._known: dict[int, tuple[Any, Any, dict[str, Test]]] = {}
+    Attributes:
+        evaluating: tests that tell training from evaluation are those of evaluation.
+        flipped: tests that are taken as false; all others are taken as true.
+    """
 
-    def takes(self, test: Test) -> bool:
-        """Whether a test is taken for true; of those that say nothing of training or evaluation, that it is."""
-        phase = role(test.label)
-        return not phase or (phase == "eval") == self.evaluating
+    evaluating: bool = False
+    flipped: tuple[Test, ...] = ()
 
-    def value(self, value: Any) -> tuple[Any, dict[str, Test]]:
-        """A value without choices, and the tests, by their text, that it depends on."""
-        if not self.choices or not isinstance(value, Either | list | tuple | dict | Created):
-            return value, {}
-        if id(value) not in self._known:
-            self._known[id(value)] = value, value, {}  # of one that holds itself
-            tests: dict[str, Test] = {}
-            self._known[id(value)] = value, self._built(value, tests), tests
-            budget.spend(len(tests))
-        return self._known[id(value)][1:]
-
-    def _built(self, value: Any, tests: dict[str, Test]) -> Any:
-        def inner(part: Any) -> Any:
-            known, more = self.value(part)
-            tests.update(more)
-            return known
-
-        match value:
-            case Either(test=test):
-                tests[test.text] = test
-                return inner(value.side(self.takes(test)))
-            case dict():
-                budget.spend(len(value))
-                pairs = {key: known for key, each in value.items() if (known := inner(each)) is not MISSING}
-                if all(pairs.get(key, MISSING) is value[key] for key in value):
-                    return value
-                return Mapped(pairs, getattr(value, "at", NOWHERE), getattr(value, "keys_at", {}))
-            case Created():
-                args, named, extra = inner(value.args), inner(value.named), inner(value.extra)
-                if args is value.args and named is value.named and extra is value.extra:
-                    return value
-                return replace(value, args=args, named=named, extra=None if extra is MISSING else extra)
-        budget.spend(len(value))
-        items: list[Any] = []
-        for each in value:
-            known = inner(each)
-            items += known if isinstance(each, Either) and each.spliced and isinstance(known, list | tuple) else [known]
-        if len(items) == len(value) and all(map(lambda one, other: one is other, items, value)):
-            return value
-        return tuple(items) if isinstance(value, tuple) else Listed(items, getattr(value, "at", NOWHERE))
+    def holds(self, test: Test) -> bool:
+        """Whether a test is taken as true."""
+        if phase := role(test.label):
+            return (phase == "eval") == self.evaluating
+        return all(test.text != each.text for each in self.flipped)
 
 
-def matches(evaluator: statements.Evaluator) -> Iterator[Match]:
-    """Every pipeline of a file, each that differs by a name of its own."""
-    readings = [Phase(evaluating=each, choices=evaluator.has_choices) for each in (False, True)]
-    names: dict[str, set[str]] = {}
-    for path, value in _pipelines(evaluator, readings[0]):
-        for match in _variants(path, value, readings):
-            before = names.setdefault(match.path, set())
-            if (text := repr(match.calls)) not in before:
-                before.add(text)
-                yield match if len(before) == 1 else replace(match, path=f"{match.path}.{len(before)}")
+PathMatches = dict[tuple[str, int], tuple[Match, Test | None]]
 
 
-def _pipelines(evaluator: statements.Evaluator, reading: Phase) -> Iterator[tuple[tuple[str, ...], Any]]:
+def matches(readings: Mapping[TestChoice, statements.Evaluator]) -> Iterator[Match]:
+    """Every pipeline of a file, each that differs by a name of its own.
+
+    Args:
+        readings: for training, for evaluation where a test tells these apart, and of both with each test flipped.
+    """
+    found = {reading: _path_matches(evaluator) for reading, evaluator in readings.items()}
+    for key in dict.fromkeys(key for each in found.values() for key in each):
+        where = [reading for reading in found if key in found[reading]]
+        ways: list[tuple[Match, str]] = []
+        for reading in [each for each in where if not each.flipped] or where[:1]:
+            match, phase = found[reading][key]
+            others = [] if reading.flipped else [each for each in where if each.evaluating == reading.evaluating]
+            assumed = (
+                each.flipped[0] for each in others if len(each.flipped) == 1 and _differ(found[each][key][0], match)
+            )
+            match = replace(match, assumed=tuple(map(_assumption, assumed)))
+            ways.append((match, phase.branch(reading.holds(phase)) if phase else ""))
+        if len(ways) > 1 and not _differ(ways[0][0], ways[1][0]):
+            ways.pop()
+        for match, branch in ways:
+            yield replace(match, path=f"{match.path}.{branch}".strip(".")) if len(ways) > 1 else match
+
+
+def _differ(one: Match, other: Match) -> bool:
+    return (one.calls, one.missing) != (other.calls, other.missing)
+
+
+def _assumption(test: Test) -> str:
+    setting = transforms.setting_of(test.roots)
+    return f"{transforms.UNTOLD} `{test.text}` in line {test.at.line}; it was taken as true{setting}"
+
+
+def _path_matches(evaluator: statements.Evaluator) -> PathMatches:
+    """The pipelines of a reading, by path and number, each with the last test of a phase in front of it."""
+    result: PathMatches = {}
+    names: dict[str, list[str]] = {}
+    for each in _pipelines(evaluator):
+        match = _match(each.path, each.value)
+        before, text = names.setdefault(match.path, []), repr(match.calls)
+        if text not in before:
+            before.append(text)
+            path = match.path if len(before) == 1 else f"{match.path}.{len(before)}"
+            result[match.path, len(before)] = replace(match, path=path), each.phase
+    return result
+
+
+def _pipelines(evaluator: statements.Evaluator) -> Iterator[NamedValue]:
     """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
-    holders = [each for _, each in evaluator.created if each.name in transforms.HOLDING]
+    holders = [each.value for each in evaluator.created if each.value.name in transforms.HOLDING]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
-    alone = [(path, each) for path, each in evaluator.created if id(each) not in inside]
-    composes = [pair for pair in alone if pair[1].name in transforms.COMPOSES]
-    whole = [pair for pair in alone if pair[1].name == timm.WHOLE and pair[1].path.startswith("timm.")]
+    alone = [each for each in evaluator.created if id(each.value) not in inside]
+    composes = [each for each in alone if each.value.name in transforms.COMPOSES]
+    whole = [each for each in alone if each.value.name == timm.WHOLE and each.value.path.startswith("timm.")]
     mixing = [
-        pair
-        for pair in alone
-        if pair[1].name in {*torchvision.MIXING, *transforms.HOLDING}
-        and torchvision.mixes(transforms.call_of(reading.value(pair[1])[0]))
+        each
+        for each in alone
+        if each.value.name in {*torchvision.MIXING, *transforms.HOLDING}
+        and torchvision.mixes(transforms.call_of(each.value))
     ]
-    containers = [(path, each, reading.value(each)[0]) for path, each in evaluator.containers]
-    lists = [(path, each) for path, each, value in containers if _is_list(value) and inside.isdisjoint(_ids(each))]
-    listed = {id(part) for _, each in lists for part in walk(each)}
-    groups = [pair for pair in alone if pair[1].name in GROUPS and pair[1].path.startswith("albumentations")]
-    groups = [pair for pair in groups if id(pair[1]) not in listed]
-    configs = [(path, each) for path, each, value in containers if transforms.is_aug_config(path, value)]
+    lists = [each for each in evaluator.containers if _is_list(each.value) and inside.isdisjoint(map(id, each.value))]
+    listed = {id(part) for each in lists for part in walk(each.value)}
+    groups = [each for each in alone if each.value.name in GROUPS and each.value.path.startswith("albumentations")]
+    groups = [each for each in groups if id(each.value) not in listed]
+    configs = [each for each in evaluator.containers if transforms.is_aug_config(each.path, each.value)]
     for several in ([*composes, *whole, *mixing], groups, [*lists, *configs]):
         seen: set[int] = set()
-        for path, each in several:
-            if id(each) not in seen:  # else it is the same list under another name, or a part of a longer one
-                yield path, each
-            seen.update(map(id, walk(each)))
-
-
-def _ids(value: Any) -> Iterator[int]:
-    """Ids of the items of a list, or of both lists of a choice."""
-    yield from map(id, value) if isinstance(value, list | tuple) else map(id, walk(value))
-
-
-def _variants(path: tuple[str, ...], value: Any, readings: Sequence[Phase]) -> Iterator[Match]:
-    """A pipeline; where a test tells training from evaluation, as it is in each."""
-    (training, tests), (evaluating, others) = (each.value(value) for each in readings)
-    tests = {**tests, **others}
-    phase = next((each for each in tests.values() if role(each.label)), None)
-    matches = [("", _match(path, training))]
-    if phase is not None and (other := _match(path, evaluating)) != matches[0][1]:
-        matches = [*zip((phase.branch(each.takes(phase)) for each in readings), (matches[0][1], other), strict=True)]
-    open_tests = (each for each in tests.values() if not role(each.label))
-    what = f"{transforms.UNTOLD} `{{}}` in line {{}}; it was taken as true{{}}"
-    assumed = tuple(what.format(each.text, each.at.line, transforms.setting_of(each.roots)) for each in open_tests)
-    for branch, match in matches:
-        yield replace(match, path=".".join(filter(None, (match.path, branch))), assumed=assumed)
+        for each in several:
+            if id(each.value) not in seen:  # else it is the same list under another name, or a part of a longer one
+                yield each
+            seen.update(map(id, walk(each.value)))
 
 
 def _is_list(value: Any) -> bool:

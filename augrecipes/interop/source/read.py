@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop import budget, draft
 from augrecipes.interop.reading import read as read_file
 from augrecipes.interop.source import statements, transforms, values
-from augrecipes.interop.source.pipelines import NAMES, Match, Phase, matches
-from augrecipes.interop.source.text import SourceText, parse
+from augrecipes.interop.source.pipelines import NAMES, Match, TestChoice, matches
+from augrecipes.interop.source.text import SourceText, parse, relevant_names, role
 from augrecipes.ops import registry
 from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import NOWHERE
 
 _BASE, _DELETE = "_base_", "_delete_"
 _DEEPEST = 8  # files that extend each other
+_FOR_FLIPPED = 0.45  # of the budget, that is left for what readings with a flipped test find
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class SourceReading:
 def read(
     text: str, file: str, settings: Mapping[str, Any] = {}, wanted: str = "", root: Path | None = None, depth: int = 0
 ) -> SourceReading:
-    """Every pipeline of a file of Python or a notebook, and what its names are, with those of files that it extends.
+    """Every pipeline of a file of Python, and what its names are, with those of files that it extends.
 
     Args:
         text: what it says.
@@ -63,30 +65,59 @@ def read(
         if (reading := _other(other, file, root, depth, notes)) is not None:
             base = _extended(base, reading.names)
             notes += reading.notes
-    nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
-    calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
-    evaluator = statements.Evaluator(source, settings, calls=calls)
-    if base:
-        evaluator.module[_BASE] = values.Mapped(base)
     try:
-        evaluator.read(wanted)
-        pipelines = tuple(matches(evaluator))
-        names, _ = Phase(choices=evaluator.has_choices).value(dict(evaluator.module))
+        readings, unread = _readings(source, settings, wanted, base)
+        pipelines = tuple(matches(readings))
     except RecursionError:
         raise draft.wrong("it is nested too deeply", source.place(1), "", "E603") from None
-    for key in settings.keys() - evaluator.used:
+    for key in settings.keys() - {used for each in readings.values() for used in each.used}:
         message = f"nothing that is called {key} is asked for in the file: --set {key}=..."
         raise draft.wrong(message, source.place(1), "", "E603")
-    if evaluator.exhausted:
+    if unread or any(each.exhausted for each in readings.values()):
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
-    own = {key: value for key, value in names.items() if key != _BASE}
+    if unread:
+        way = f"{transforms.UNTOLD} {unread} more tests, which were taken as true: leave only the pipeline in the file"
+        pipelines = tuple(replace(each, assumed=(*each.assumed, way)) for each in pipelines)
+    own = {key: value for key, value in readings[TestChoice()].module.items() if key != _BASE}
     return SourceReading(pipelines, _extended(base, own) if base else own, notes)
+
+
+def _readings(
+    source: SourceText, settings: Mapping[str, Any], wanted: str, base: Mapping[str, Any]
+) -> tuple[dict[TestChoice, statements.Evaluator], int]:
+    """A file read for training, for evaluation and with each test flipped; and how many tests are left."""
+    nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
+    calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
+    relevant = cache(partial(relevant_names, source, calls))
+    readings: dict[TestChoice, statements.Evaluator] = {}
+
+    def take(reading: TestChoice) -> dict[str, values.Test]:
+        evaluator = readings[reading] = statements.Evaluator(source, settings, reading.holds, calls, relevant)
+        if base:
+            evaluator.module[_BASE] = values.Mapped(base)
+        evaluator.read(wanted)
+        return evaluator.tests
+
+    unread = 0
+    if any(role(test.label) for test in take(TestChoice()).values()):
+        take(TestChoice(evaluating=True))
+    queue: list[tuple[TestChoice, dict[str, values.Test]]] = [(each, {}) for each in readings]  # tests met before
+    for now, before in queue:
+        tests = readings[now].tests
+        for test in (test for text, test in tests.items() if text not in before and not role(test.label)):
+            if budget.spend(0) < _FOR_FLIPPED:
+                unread += 1
+            else:
+                flipped = TestChoice(now.evaluating, (*now.flipped, test))
+                take(flipped)
+                queue.append((flipped, {**before, **tests}))
+    return readings, unread
 
 
 def _bases(source: SourceText) -> list[str]:
     """The files that a config names in `_base_`."""
     names: list[str] = []
-    for statement in source.tree.body if not source.cells else ():
+    for statement in source.tree.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="_base_")], value=value):
                 parts = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.interop.source import functions, state, text
+from augrecipes.interop.source import functions, text
 from augrecipes.interop.source.calls import Calls
-from augrecipes.interop.source.values import Class, Function, Listed, Names, NotKnown, OutsideName, Test, constant
+from augrecipes.interop.source.state import BudgetExceeded
+from augrecipes.interop.source.values import MISSING, Class, Function, NotKnown, OutsideName, constant
 
-_CHANGING = ("append", "extend", "insert", "pop")  # methods
+_ENDS = ast.Return | ast.Raise | ast.Break | ast.Continue
+_LONGEST_PATH = 64
 NO_DEFAULTS = "<no defaults>"  # among the names that lead to what a function creates without some of its defaults
 
 
@@ -20,7 +21,6 @@ NO_DEFAULTS = "<no defaults>"  # among the names that lead to what a function cr
 class Evaluator(Calls):
     """Goes through a file once, and keeps what is created and every list that has a name."""
 
-    calls: Sequence[tuple[int, int, int]] = ()  # of transforms: line, column and id, in order
     exhausted: bool = False
     alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
 
@@ -53,7 +53,7 @@ class Evaluator(Calls):
         """Go through statements; how they end: empty, where the last one is passed."""
         path = len(self.path)
         try:
-            for statement in statements:
+            for number, statement in enumerate(statements):
                 self.spend(8)
                 self.depth += 1
                 try:
@@ -63,6 +63,9 @@ class Evaluator(Calls):
                 finally:
                     self.depth -= 1
                 if end:
+                    self.pass_over(
+                        statements[number + 1 :] if id(getattr(statement, "test", None)) in self.open else []
+                    )
                     return end
         finally:
             del self.path[path:]
@@ -81,7 +84,9 @@ class Evaluator(Calls):
                 with self.named("" if self.path else called):
                     self.value(value)
             case ast.Return(value=result):
-                self.leave(self.value(result) if result is not None else None)
+                returned = self.value(result) if result is not None else None
+                if self.frames and self.frames[-1] is MISSING:
+                    self.frames[-1] = returned
                 return "return"
             case ast.If(test=test, body=body, orelse=orelse):
                 return self._if(test, body, orelse)
@@ -91,12 +96,9 @@ class Evaluator(Calls):
                 self._unsure(statement, test)
             case ast.With(body=body) | ast.AsyncWith(body=body):
                 return self.block(body)
-            case ast.Try(handlers=handlers):
+            case ast.Try():  # as if nothing failed
                 end = self.block([*statement.body, *statement.orelse])
-                self._aside(handlers)  # the rest is as if nothing failed
                 return self.block(statement.finalbody) or end
-            case ast.Match(cases=cases):
-                self._aside(cases)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.define(statement)
             case ast.ClassDef():
@@ -104,11 +106,12 @@ class Evaluator(Calls):
             case ast.Import(names=names):
                 for alias in names:
                     name = alias.asname or alias.name.partition(".")[0]
-                    self.bind(name, constant(alias.name) if alias.asname else OutsideName(name))
+                    self.scope.maps[0][name] = constant(alias.name) if alias.asname else OutsideName(name)
             case ast.ImportFrom(names=names, module=module, level=level):
                 for alias in names:
                     if alias.name != "*":
-                        self.bind(alias.asname or alias.name, constant(f"{'.' * level}{module or ''}.{alias.name}"))
+                        outside = constant(f"{'.' * level}{module or ''}.{alias.name}")
+                        self.scope.maps[0][alias.asname or alias.name] = outside
             case ast.Raise() | ast.Break() | ast.Continue():
                 return type(statement).__name__.lower()
         return ""
@@ -117,56 +120,43 @@ class Evaluator(Calls):
         with self.named(self._name_of(target)):
             new = self.value(value)
 
-        def change(old: Any) -> None:
-            if isinstance(old, list) and isinstance(op, ast.Add):
-                self.record(old)
-                functions.method("extend", old, self.resolve(new))
-                return
-            try:
-                result: Any = self.operate(target, op, old, new)
-            except NotKnown:
-                result = self.unknown(target, old, new)
-            self.assign(target, result)
-
-        self.each_way(target, change, self.value(target), flat=False)
+        old = self.value(target)
+        if isinstance(old, list) and isinstance(op, ast.Add):
+            functions.method("extend", old, new)
+            return
+        try:
+            result: Any = self.operate(op, old, new)
+        except NotKnown:
+            result = self.unknown(target, old, new)
+        self.assign(target, result)
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> str:
-        """Both ways of a test that cannot be told, but not the one that ends in an error."""
-        fails = [bool(each) and isinstance(each[-1], ast.Raise) for each in (body, orelse)]
-        if fails[0] != fails[1]:
-            self._assume(test, holds=fails[1])
+        """The branch of a test; of one that the file does not tell, never the branch that ends in an error."""
+        ways, ends = (body, orelse), [bool(each) and isinstance(each[-1], _ENDS) for each in (body, orelse)]
+        fails = [each and isinstance(way[-1], ast.Raise) for each, way in zip(ends, ways, strict=True)]
+        if fails[0] != fails[1] and not self.is_known(test):
+            assumed = text.test_of(test, self.source, self.scope.get)
+            self.facts.setdefault(assumed.text, fails[1] != assumed.negated)
+        names: list[str] = []
 
-        def end(unsure: Test, one: str, other: str) -> str:
-            if bool(one) != bool(other):  # what follows is of the other branch alone
-                self.facts[unsure.text] = bool(other)
-                self.path += [unsure.branch(bool(other))] if len(self.path) < 64 else []
-            return "" if not (one and other) else "continue" if "continue" in (one, other) else one
+        def act(holds: bool) -> str:
+            names.extend(self.path[path:] if ends[holds] and not ends[not holds] else [])
+            return self.block(ways[not holds])
 
-        return str(self.branch(test, lambda holds: self.block(body if holds else orelse), end))
-
-    def _assume(self, node: ast.expr, *, holds: bool) -> None:
-        """Take a test for told where it cannot be."""
-        if not self.is_known(node):
-            test = text.test_of(node, self.source, self.lookup)
-            self.facts.setdefault(test.text, holds != test.negated)
-
-    def _transforms_in(self, node: Any) -> list[int]:
-        """Ids of the calls of transforms in a function or a class."""
-        first = bisect_left(self.calls, (node.lineno, node.col_offset))
-        last = bisect_right(self.calls, (node.end_lineno, node.end_col_offset, 1 << 62))
-        self.spend(last - first)
-        return [each for _, _, each in self.calls[first:last]]
+        path = len(self.path)
+        end: str = self.branch(test, ways, act)
+        self.path += names if len(self.path) < _LONGEST_PATH else []  # what follows is of this branch alone
+        return end
 
     def _for(self, statement: ast.For | ast.AsyncFor) -> str:
         ends: list[str] = []
 
         def take(item: Any) -> bool:
-            with self.returning():
-                self.assign(statement.target, item)
-                ends.append(self.block(statement.body))
+            self.assign(statement.target, item)
+            ends.append(self.block(statement.body))
             return ends[-1] not in ("", "continue")
 
-        if not self.loop(statement.iter, self.value(statement.iter), take):
+        if not self.loop(self.value(statement.iter), take):
             self._unsure(statement, statement.iter)
         end = ends[-1] if ends else ""
         if end in ("return", "raise"):
@@ -175,37 +165,19 @@ class Evaluator(Calls):
 
     def _unsure(self, loop: ast.For | ast.AsyncFor | ast.While, head: ast.expr) -> None:
         """Go through what runs nobody knows how often: what it gives names is not known, nor what it adds to lists."""
-        changed: list[ast.Name] = []
         for node in ast.walk(loop):
             self.spend()
             match node:
-                case ast.Name(ctx=ast.Store()):
-                    changed.append(node)
-                case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr=name)) if name in _CHANGING:
-                    changed.append(owner)
-        lists: list[tuple[Any, list[Any]]] = []
-        self.spend(len(changed))
-        for each in changed:
-            if isinstance(value := self.lookup(each.id), Listed):
-                self.spend(len(value))
-                lists.append((value, [*value]))
-            else:
-                self.assign(each, self.unknown(each))
-        with self.returning():
-            self.block(loop.body)
+                case ast.Name(id=name, ctx=ast.Store()) if not isinstance(self.scope.get(name), list):
+                    self.assign(node, self.unknown(node))
+        lists = [
+            (value, len(value)) for names in self.scope.maps for value in names.values() if isinstance(value, list)
+        ]
+        self.spend(len(lists))
+        self.block(loop.body)
         for value, before in lists:
-            self.write(value, None, [*before, self.unknown(head)])
-
-    def _aside(self, blocks: Sequence[ast.ExceptHandler | ast.match_case]) -> None:
-        """Go through what may run or not for what is created in it; the names that it gives are its own."""
-        outer, frames = self.scope, self.frames
-        for each in blocks:
-            self.scope, self.frames = outer.new_child(Names()), [*map(state.Frame, frames)]
-            try:
-                with self.returning():
-                    self.block(each.body)
-            finally:
-                self.scope, self.frames = outer, frames
+            if len(value) != before:
+                value[before:] = [self.unknown(head)]
 
     # A whole file.
 
@@ -223,22 +195,25 @@ class Evaluator(Calls):
                     if id(function.node) not in self.alone:
                         self.alone.add(id(function.node))
                         self._alone(path, function, ".".join(path) == wanted)
-        except state.BudgetExceeded:
+        except BudgetExceeded:
             self.exhausted = True
 
     def _is_new(self, node: ast.AST) -> bool:
         """Whether calls in a function have not been reached."""
-        return not self.reached.issuperset(self._transforms_in(node))
+        return not self.reached.issuperset(self.transforms_in(node))
 
     def _alone(self, path: list[str], function: Function, wanted: bool) -> None:
         """Run a function that nothing calls with its defaults; then, for what they hide, without those that are tested.
 
         Without any at last, where a test is of an attribute of one.
         """
-        outer, tested = self.path, self._tested(function.node)
-        called = not self.reached.isdisjoint(self._transforms_in(function.node))  # with other arguments
+        outer, tested = self.path, text.tested_names(function.node)
+        called = not self.reached.isdisjoint(self.transforms_in(function.node))  # with other arguments
         untested = {key: value for key, value in function.defaults.items() if key not in tested}
-        for defaults in (function.defaults, untested, {}):
+        several = [function.defaults, untested, {}]
+        for number, defaults in enumerate(several):
+            if defaults in several[:number]:
+                continue
             if not (wanted or self._is_new(function.node)):
                 return
             wanted, self.path = False, [*path, *([] if defaults is function.defaults and not called else [NO_DEFAULTS])]
@@ -247,12 +222,6 @@ class Evaluator(Calls):
             finally:
                 self.path = outer
 
-    def _tested(self, node: ast.AST) -> set[str]:
-        """Names in the tests of a function."""
-        tests = [each.test for each in ast.walk(node) if isinstance(each, ast.If | ast.IfExp)]
-        self.spend(len(tests))
-        return {each.id for test in tests for each in ast.walk(test) if isinstance(each, ast.Name)}
-
     def _class_alone(self, path: list[str], cls: Class, wanted: str) -> None:
         """Run the methods of a class of which nothing makes an object, on one object."""
         methods = [each for each in cls.names.values() if isinstance(each, Function)]
@@ -260,7 +229,7 @@ class Evaluator(Calls):
         if not new or id(cls.node) in self.alone:
             return
         self.alone.add(id(cls.node))
-        instance = Class(cls.name, Names(), [cls], cls.node, is_object=True)
+        instance = Class(cls.name, {}, [cls], cls.node, is_object=True)
         for each in sorted(methods, key=lambda each: each.name != "__init__"):
             begins = each.name == "__init__"
             named = path if begins else [*path, each.name]

@@ -1,23 +1,24 @@
-"""The text of a file of Python, or the code cells of a notebook, as a tree; and the tests and names in it."""
+"""The text of a file of Python as a tree; and the tests and names in it."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import warnings
-from bisect import bisect_right
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+from augrecipes.interop.budget import spend
 from augrecipes.interop.draft import FOREIGN, wrong
 from augrecipes.interop.source.values import OutsideName, Test, UnknownValue
 from augrecipes.recipe.nodes import Place
 
 _NAME = "<source to import>"
-_MAGIC = re.compile(r"^\s*[%!?]|^\s*[\w.]+\?{1,2}\s*$")
+_WORD = re.compile(r"[^\W\d]\w*")
 _LONGEST = 80  # of an expression in messages
 _FEW = 40  # parts of an expression that are inspected for names
 
@@ -30,20 +31,15 @@ class SourceText:
         file: as the user named it.
         tree: what it says.
         lines: its lines, as bytes: columns of the tree count these.
-        cells: of a notebook the first line of each code cell, and its number.
     """
 
     file: str
     tree: ast.Module
     lines: list[bytes]
-    cells: tuple[tuple[int, int], ...] = ()
 
     def place(self, line: int, col: int = 1) -> Place:
-        """A line as users count it: in a notebook that of a cell."""
-        if not self.cells:
-            return Place(self.file, line, col)
-        first, cell = self.cells[max(0, bisect_right(self.cells, (line, 1 << 60)) - 1)]
-        return Place(f"{self.file}, cell {cell}", line - first + 1, col)
+        """A line as users count it."""
+        return Place(self.file, line, col)
 
     def at(self, node: ast.expr | ast.stmt) -> Place:
         """Where a node stands."""
@@ -68,19 +64,15 @@ def parse(text: str, file: str) -> SourceText:
     >>> parse("size = 3", "train.py").tree.body[0].lineno
     1
     """
-    cells: tuple[tuple[int, int], ...] = ()
-    if file.endswith(".ipynb"):
-        text, cells = _cells(text, file)
     # As Python's parser counts them; of a form feed it makes no line.
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
-    empty = SourceText(file, ast.Module([], []), lines, cells)
     try:
         tree = _parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        place = empty.place(getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
+        place = Place(file, getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
         said = getattr(error, "msg", None) or str(error) or "nested too deeply"
         raise wrong(f"no Python that can be read: {said}", place, "", "E603") from None
-    return SourceText(file, tree, lines, cells)
+    return SourceText(file, tree, lines)
 
 
 def _parsed(text: str) -> ast.Module:
@@ -93,30 +85,6 @@ def _parsed(text: str) -> ast.Module:
     # By the name of the source: what else threads of the process warn of at the same time is told as ever.
     warnings.filterwarnings("ignore", module=re.escape(_NAME))
     return ast.parse(text, _NAME)
-
-
-def _cells(text: str, file: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The code of a notebook, without what IPython alone understands, and where each cell begins."""
-    try:
-        cells = [each for each in enumerate(json.loads(text)["cells"], 1) if each[1]["cell_type"] == "code"]
-        codes = [(number, _plain("".join(map(str, cell["source"])))) for number, cell in cells]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise wrong("no notebook that can be read", Place(file, 1, 1), "", "E603") from None
-    starts = accumulate((code.count("\n") + 1 for _, code in codes), initial=1)
-    return "\n".join(code for _, code in codes), tuple(zip(starts, (number for number, _ in codes), strict=False))
-
-
-def _plain(code: str) -> str:
-    """The code of a cell; one that is no Python is empty, and so is a line of magic."""
-    code = re.sub("\r\n|\r", "\n", code)
-    if code.lstrip().startswith("%%") and not code.lstrip().startswith(("%%time", "%%capture")):
-        return "\n" * code.count("\n")
-    code = "\n".join(re.sub(r"\S.*", "pass", line) if _MAGIC.match(line) else line for line in code.split("\n"))
-    try:
-        _parsed(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "\n" * code.count("\n")
-    return code
 
 
 def dotted(node: ast.expr) -> str:
@@ -161,6 +129,39 @@ def names_in(node: ast.expr, value_of: Callable[[str], Any]) -> list[str]:
         inner = islice(ast.iter_child_nodes(each), _FEW)
         left += [part for part in inner if part is not getattr(each, "func", None)] if len(left) < _FEW else []
     return names
+
+
+# What transforms depend on.
+
+
+@lru_cache(maxsize=64)  # each reading of a file asks
+def tested_names(node: ast.AST) -> frozenset[str]:
+    """Names in the tests of a function."""
+    nodes = [*ast.walk(node)]
+    spend(len(nodes) // 2)
+    tests = (each.test for each in nodes if isinstance(each, ast.If | ast.IfExp))
+    return frozenset(each.id for test in tests for each in ast.walk(test) if isinstance(each, ast.Name))
+
+
+def words_of(statement: ast.stmt, source: SourceText) -> tuple[set[str], set[str]]:
+    """The words on the lines of a statement, and those of them before its first equals sign."""
+    lines = b"\n".join(source.lines[statement.lineno - 1 : statement.end_lineno]).decode("utf-8", "replace")
+    whole, first = (set(_WORD.findall(part)) for part in (lines, lines.partition("=")[0]))
+    return whole, first
+
+
+def relevant_names(source: SourceText, calls: Sequence[tuple[int, int, int]]) -> frozenset[str]:
+    """Words that some calls (line, column, id) depend on, as far as the statements of a file tell."""
+    ends = [line for line, _, _ in calls]
+    statements = [each for each in ast.walk(source.tree) if isinstance(each, ast.stmt) and not hasattr(each, "body")]
+    names: set[str] = set()
+    for first_pass in (True, False):
+        for each in reversed(statements):
+            at = bisect_left(ends, each.lineno) if first_pass else 0
+            whole, given = words_of(each, source)
+            has_call = first_pass and at < len(ends) and ends[at] <= (each.end_lineno or each.lineno)
+            names |= whole if has_call or not names.isdisjoint(given) else set()
+    return frozenset(names)
 
 
 # Tests that cannot be told: what they are called, what is assumed of them, and what names say of training.

@@ -11,7 +11,6 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from augrecipes.interop import budget, draft
@@ -19,7 +18,6 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 MISSING = object()  # no value yet
-BIRTHS = count(1)  # by which what a branch creates is told from what it changes
 Scope = ChainMap[str, Any]  # names of a module, a function or a class, and of what is around it
 
 
@@ -54,24 +52,6 @@ class Test:
         return self.label if holds else f"not_{self.label}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Either:
-    """One of two values, by a test that cannot be told; MISSING where there is none.
-
-    Attributes:
-        spliced: the values are lists, and the items of one of them stand in a list.
-    """
-
-    test: Test
-    holds: Any
-    fails: Any
-    spliced: bool = False
-
-    def side(self, holds: bool) -> Any:
-        """The value where the test holds, or where it fails."""
-        return self.holds if holds else self.fails
-
-
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
     """A value that only running the source would tell.
@@ -90,27 +70,19 @@ class UnknownValue:
 
 
 class Listed(list[Any]):
-    """A list, where it stands, and when it was created."""
+    """A list, and where it stands."""
 
     def __init__(self, items: Any = (), at: Place = NOWHERE) -> None:
         super().__init__(items)
-        self.at, self.born = at, next(BIRTHS)
+        self.at = at
 
 
 class Mapped(dict[Any, Any]):
-    """A mapping, where it stands, where its keys do, as far as that is known, and when it was created."""
+    """A mapping, where it stands, and where its keys do, as far as that is known."""
 
     def __init__(self, items: Any = (), at: Place = NOWHERE, keys_at: Mapping[Any, Place] = {}) -> None:
         super().__init__(items)
-        self.at, self.keys_at, self.born = at, dict(keys_at), next(BIRTHS)
-
-
-class Names(dict[str, Any]):
-    """Names of a scope, a class or an object, and when these were created."""
-
-    def __init__(self, items: Any = ()) -> None:
-        super().__init__(items)
-        self.born = next(BIRTHS)
+        self.at, self.keys_at = at, dict(keys_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,39 +172,14 @@ class Parser(Mapped):
     """An argparse.ArgumentParser: the defaults of its arguments."""
 
 
-def are_same(one: Any, other: Any, depth: int = 6) -> bool:
-    """Whether two values are written alike, as far as that is told at a glance."""
-    budget.spend()
-    if one is other:
-        return True
-    if type(one) is not type(other) or not depth:
-        return False
-    match one:
-        case list() | tuple() if len(one) == len(other):
-            return all(are_same(*pair, depth - 1) for pair in zip(one, other, strict=True))
-        case Created():
-            return one.path == other.path and are_same([one.args, one.named], [other.args, other.named], depth - 1)
-        case dict() if one.keys() == other.keys():
-            return all(are_same(one[key], other[key], depth - 1) for key in one)
-        case bool() | int() | float() | str() | UnknownValue() | OutsideName():
-            return bool(one == other)
-    return False
-
-
-def merged(test: Test, holds: Any, fails: Any) -> Any:
-    """One value where both ways of a test have the same, else a choice."""
-    return holds if are_same(holds, fails) else Either(test, holds, fails)
-
-
 def walk(value: Any) -> Iterator[Any]:
-    """A value, and everything in its lists, mappings and choices, in order, each of them once."""
+    """A value, and everything in its lists and mappings, in order, each of them once."""
     left, seen = [value], set[int]()
     while left:
         each = left.pop()
         budget.spend()
         yield each
         inner = [*each.values()] if isinstance(each, dict) else each if isinstance(each, list | tuple) else []
-        inner = [each.holds, each.fails] if isinstance(each, Either) else inner
         if inner and id(each) not in seen:
             seen.add(id(each))
             left += inner[::-1]

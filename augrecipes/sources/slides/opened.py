@@ -1,10 +1,19 @@
-"""Slides that are open: TIFFs of JPEG tiles directly, all others by OpenSlide. One that was changed is an error."""
+"""Slides that are open: TIFFs of JPEG tiles directly, all others by OpenSlide. One that was changed is an error.
+
+Of some that are damaged OpenSlide ends the process, without an error to be caught. It takes the sizes that a TIFF names
+on trust: memory for a tile of gigapixels that cannot be had, and a level that is larger than the one before it, end a
+program. Of MIRAX it trusts the numbers of images, and makes places in memory by them. So the few numbers that it counts
+by are looked at beforehand.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +28,12 @@ from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, as_l
 
 LONGEST = 1 << 21
 """px of a side: several times what scanners make, and what can still be listed."""
+_MOST_OF_TILE = 1 << 26  # px: OpenSlide takes four bytes for each
+_WIDTH, _HEIGHT, _TILE_WIDTH, _TILE_HEIGHT, _OFFSETS, _COUNTS = 256, 257, 322, 323, 324, 325
+_SIZES = (_WIDTH, _HEIGHT, _TILE_WIDTH, _TILE_HEIGHT)
+_MOST_IMAGES = 4096
+_MOST = 1 << 24  # bytes of the text of a MIRAX slide, which has a few thousand; and images in it
+_SIDE = 1 << 14  # px of an image
 _CACHED = 32 << 20  # bytes of decoded tiles, of all slides of a process together
 
 
@@ -115,14 +130,25 @@ def open_slide(path: str) -> Pyramid:
     vendor = openslide.OpenSlide.detect_format(path)
     with Path(path).open("rb") as start:
         is_tiff = start.read(2) in (b"II", b"MM")
-    index = None
+    if vendor == "mirax":
+        check_mirax(path)
+    if vendor == "hamamatsu" and not is_tiff:  # what the text of others says may end the process, or take all memory
+        how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
+        raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
+    index, safe = None, vendor in (None, "hamamatsu")  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
     try:
         if is_tiff:
             with require("tifffile").TiffFile(path) as file:
+                file.pages.cache = True
+                if not safe:
+                    check_tiff(file, falling=vendor == "aperio")
+                safe = True
                 index = index_of(file)
-    except MemoryError:
+    except (DataError, MemoryError):
         raise
     except Exception as error:  # tifffile raises whatever a broken file makes it meet: OpenSlide may say more
+        if not safe:
+            raise DataError(f"is damaged: {error}", path) from None
         _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
     handle = None if vendor is None else open_handle(path)
     slide: Pyramid | None = None
@@ -159,3 +185,70 @@ def listed_slide(path: str, stamp: str) -> Pyramid:
 
 OPENED = OpenFiles(listed_slide, OPEN)
 """Those of this process."""
+
+
+def check_tiff(file: Any, *, falling: bool) -> None:
+    """Look at the images of an open TiffFile that are made of tiles.
+
+    Args:
+        file: the slide.
+        falling: whether each has to be no larger than the one before it.
+
+    Raises:
+        ValueError: they cannot be what the file says.
+    """
+    before = (LONGEST, LONGEST)
+    for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
+        tags = {tag: page.tags.getall(tag) or [] for tag in (*_SIZES, _OFFSETS, _COUNTS)}
+        if not tags[_TILE_WIDTH] and not tags[_TILE_HEIGHT]:
+            continue
+        size = _checked_size(tags)
+        if size is None or (falling and (size[0] > before[0] or size[1] > before[1])):
+            sides = " · ".join("×".join(str(tag.value) for tag in tags[size]) or "?" for size in _SIZES)
+            raise ValueError(f"image {number} cannot have the width, height, and sides of tiles {sides}")
+        before = size
+
+
+def _checked_size(tags: Mapping[int, Sequence[Any]]) -> tuple[int, int] | None:
+    """The size of an image of tiles, where all that its tags say of it can be."""
+    if any(len(some) != 1 for some in tags.values()) or any(tags[size][0].count != 1 for size in _SIZES):
+        return None
+    width, height, across, down = (tags[size][0].value for size in _SIZES)
+    if not all(isinstance(side, int) and side > 0 for side in (width, height, across, down)):
+        return None
+    tiles = -(-width // across) * -(-height // down)
+    if max(width, height) > LONGEST or across * down > _MOST_OF_TILE:
+        return None
+    return (width, height) if min(tags[_OFFSETS][0].count, tags[_COUNTS][0].count) >= tiles else None
+
+
+def check_mirax(path: str) -> None:
+    """Look at the text that describes a MIRAX slide.
+
+    Args:
+        path: of the file that stands for the slide.
+
+    Raises:
+        DataError: it says what OpenSlide ends the process at; or cannot be read.
+    """
+    ini = str(Path(path).with_suffix("") / "Slidedat.ini")
+    try:
+        with Path(ini).open("rb") as file:
+            text = file.read(_MOST).decode("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", ini) from None
+    across, down = (_within(ini, text, f"IMAGENUMBER_{axis}", _MOST) for axis in "XY")
+    if across * down > _MOST:
+        raise DataError(f"{across}×{down} images are more than a slide can have: {_MOST:,}", ini)
+    _within(ini, text, "CameraImageDivisionsPerSide", min(across, down))
+    for side in ("WIDTH", "HEIGHT"):
+        _within(ini, text, f"DIGITIZER_{side}", _SIDE)
+
+
+def _within(path: str, text: str, name: str, most: int) -> int:
+    """The largest of the numbers that are said of a name, 1 where there are none; all have to be from 1 to `most`."""
+    values = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
+    for value in values:
+        if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= most:
+            raise DataError(f"{name} has to be a whole number from 1 to {most:,}, and is {value or 'empty'}", path)
+    return max(map(int, values), default=1)
