@@ -44,7 +44,7 @@ WRITTEN = {
     "stain": "steps: [StainJitter: {sigma: 0.1, p: 1.0}, RandomCrop: {height: 64, width: 64}]\noutput: {layout: hwc}",
 }
 LEVELS = ("none", "exact", "fast")
-# What is far from how it was under OpenCV 4, whose warps take other pixels: `fast` runs merged warps of masks as written.
+# Far from how it was under OpenCV 4, whose warps take other pixels: `fast` runs merged warps of masks as written.
 FAR_BY_OPENCV_4 = {
     "stained-tissue": {"train fast 0 mask", "train fast 1 mask"},
     "written warps": {"train fast 0 mask", "train fast 1 mask"},
