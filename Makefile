@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel notebook site clean
+.PHONY: help demo test quick browser soak mutants sanitize coverage lint format bench package wheel release notebook site clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -83,9 +83,13 @@ bench: $(TOOLS) $(KERNELS)  ## measure, and write benchmarks/RESULTS.md
 package: $(TOOLS)  ## build wheel and sdist, install each in an environment of its own, and try it
 	@$(BIN)/python .ci/package.py
 
-wheel: $(TOOLS)  ## build a wheel into dist/ that brings libjpeg-turbo along
+wheel: $(TOOLS)  ## build sdist and wheel into dist/, with libjpeg-turbo; TARGET=aarch64 for another Linux
 	@$(BIN)/python .ci/install.py -e '.[wheels]'
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel.py dist
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/wheel.py dist $(TARGET)
+
+release: $(TOOLS)  ## go through all that comes before an upload, and upload nothing
+	@$(BIN)/python .ci/install.py -e '.[wheels]'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/release.py $(foreach python,$(PYTHONS),--python $(python))
 
 notebook: $(TOOLS) $(KERNELS)  ## run docs/tour.ipynb in Jupyter, and write it with all that it shows to build/tour.html
 	@$(BIN)/python .ci/install.py -e '.[notebooks]'

