@@ -13,7 +13,7 @@ SLOW    = laws verify bench benchmarks demo cli test_docs.py
 # Tests of each part of the package, and of what holds all of it together, for `make quick`.
 QUICK   = laws/test_exact_equals_none.py laws/test_rules.py laws/test_sample_alone.py laws/test_kernels.py \
           laws/test_batches.py laws/test_native_draws.py compiler/test_draws.py compiler/test_pipeline.py \
-          native/test_layout.py data/test_order.py data/test_kind_laws.py sources images/test_encoded.py \
+          native/test_layout.py data/test_laws_of_loaders.py sources images/test_encoded.py \
           store/test_store_round_trip.py recipe/test_recipe_malformed.py recipe/test_recipe_laws.py lint \
           cli/test_every_command.py interop/test_import_policies.py test_architecture.py test_public_face.py \
           test_golden.py

@@ -38,6 +38,8 @@ EXTRAS = {
     "slides": ("openslide-python openslide-bin tifffile", "no whole slides, as ar.SlideBags reads them"),
     "remote": ("fsspec s3fs", "no data at s3://"),
     "ray": ("ray", "no `augrecipes pack --engine ray`"),
+    "hdf5": ("h5py", "no images in HDF5 files"),
+    "search": ("optuna", "no search over recipes, as docs/TRIALS.md shows one"),
 }
 _OPENCVS = "opencv-python opencv-python-headless opencv-contrib-python opencv-contrib-python-headless"
 _LEAST_SHARED = 512 << 20  # bytes, as a few batches of some processes take

@@ -1,5 +1,6 @@
 """Tests leave the cache folder of whoever runs them alone, and none fails for taking long."""
 
+import gc
 import multiprocessing
 import os
 import platform
@@ -36,6 +37,10 @@ for _name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(_name, None)
 
 
+# Trees, nodes and tests are many objects that live long: at its usual pace the collector would walk them over and over.
+gc.set_threshold(20_000, 20, 100)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     _kept.append(tempfile.mkdtemp(prefix="augrecipes-cache-"))
     os.environ["AUGRECIPES_CACHE"] = _kept[-1]
@@ -45,6 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip_what_python_does(items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()  # what was collected stays until the end
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.syntax import nodes, parsed
 
 import augrecipes
 from augrecipes.ops import catalog
@@ -42,15 +43,10 @@ OF_ONE_KIND = {
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "misc", "common"})
 
 
-@cache
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
-
-
 def parts_asked_for(path: str, text: str) -> list[str]:
     """Where a file asks for a part of a kind, by `kinds.part(kind, "dataset")`, that belongs to a package above it."""
     found = []
-    for node in ast.walk(_parsed(text)):
+    for node in nodes(text):
         match node:
             case ast.Call(func=ast.Attribute(attr="part") | ast.Name(id="part"), args=[_, ast.Constant(value=part)]):
                 if part in PARTS and _height(path.partition("/")[0]) < _height(PARTS[part]):
@@ -74,7 +70,7 @@ def _contracts() -> list[dict[str, Any]]:
 def imports_that_point_up(path: str, text: str) -> list[str]:
     """Where a file imports, in a function too, or by a text, what lies in a package above its own."""
     package, found = path.partition("/")[0].removesuffix(".py"), []
-    for node in _run_nodes(_parsed(text)):
+    for node in _run_nodes(parsed(text)):
         match node:
             case ast.Import(names=names):
                 modules = [alias.name for alias in names]
@@ -103,7 +99,7 @@ def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 def _made_in(text: str) -> set[str]:
     """Names that a file defines: functions, classes, variables and attributes."""
     found = set()
-    for node in ast.walk(_parsed(text)):
+    for node in nodes(text):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -113,9 +109,8 @@ def _made_in(text: str) -> set[str]:
 
 def hooks_of(path: str, text: str, ours: frozenset[str] | set[str] = frozenset()) -> list[str]:
     """Private parts of others that a file takes hold of: of `self` also what the package, `ours`, does not define."""
-    tree = _parsed(text)
     here, found = _made_in(text), []
-    for node in ast.walk(tree):
+    for node in nodes(text):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [*str(node.module).split("."), *(alias.name for alias in node.names)]
             top = names[0]
@@ -139,7 +134,7 @@ def classes_named_in(path: str, text: str) -> list[str]:
     """Names of classes, groups and the like that a file spells out as texts of their own."""
     return [
         f"{path}:{node.lineno}: names {node.value}"
-        for node in ast.walk(_parsed(text))
+        for node in nodes(text)
         if isinstance(node, ast.Constant) and node.value in CLASSES
     ]
 
@@ -147,7 +142,7 @@ def classes_named_in(path: str, text: str) -> list[str]:
 def kinds_named_in(path: str, text: str) -> list[str]:
     """Where a file does one thing for one kind of recipe, and another thing for others, by the kind's name."""
     found = []
-    for node in ast.walk(_parsed(text)):
+    for node in nodes(text):
         match node:
             case ast.Compare(left=left, comparators=others):
                 named = _speaks_of_kind(left, *others) and _texts(left, *others) & {*kinds.KINDS}
@@ -203,7 +198,7 @@ def test_facts_about_a_class_stand_in_its_record() -> None:
 
 def test_a_class_is_named_once_among_the_records() -> None:
     families = [text for path, text in _sources().items() if path.startswith("ops/families/")]
-    calls = [node for text in families for node in ast.walk(_parsed(text)) if isinstance(node, ast.Call) and node.args]
+    calls = [node for text in families for node in nodes(text) if isinstance(node, ast.Call) and node.args]
     named = [call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)]
     records = [name for name in named if name in CLASSES]
     assert sorted(records) == sorted(CLASSES - {*GROUPS, "Degrade", "AutoAugment", "RandAugment", "TrivialAugment"})

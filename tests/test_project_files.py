@@ -126,9 +126,11 @@ def test_the_contingency_is_tried_in_the_version_that_is_taken() -> None:
     assert pins()["albumentations"] == PROVEN["albumentations"]
 
 
-def test_what_coverage_leaves_out_is_there() -> None:
-    (slow,) = re.findall(r"^SLOW\s*= (.*)", text("Makefile"), re.MULTILINE)
-    assert [name for name in slow.split() if not (ROOT / "tests" / name).exists()] == []
+@pytest.mark.parametrize("variable", ["SLOW", "QUICK"])
+def test_what_the_makefile_lists_is_there(variable: str) -> None:
+    (names,) = re.findall(rf"^{variable}\s*= ((?:.*\\\n)*.*)", text("Makefile"), re.MULTILINE)
+    assert len(found := names.replace("\\\n", " ").split()) > 3
+    assert [name for name in found if not (ROOT / "tests" / name).exists()] == []
 
 
 def without_tools(makefile: str) -> set[str]:

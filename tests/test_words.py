@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from support.syntax import nodes, parsed
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "augrecipes"
 # Words that no identifier has as a part any more, and what is said instead.
@@ -51,15 +53,9 @@ OF_A_KIND |= {"Stage", "Defect", "_PlanOfPart", "_OldIndex"}
 ELSEWHERE = {"pack_into"}  # a name of Python's
 
 
-@cache
-def parsed(text: str) -> ast.Module:
-    """The tree of a file."""
-    return ast.parse(text)
-
-
 def names_of(text: str) -> Iterator[tuple[str, int]]:
     """Every name that a file uses or defines, and its line."""
-    for node in ast.walk(parsed(text)):
+    for node in nodes(text):
         line = getattr(node, "lineno", 0)
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
@@ -74,6 +70,7 @@ def names_of(text: str) -> Iterator[tuple[str, int]]:
                 pass
 
 
+@cache
 def parts_of(name: str) -> list[str]:
     """The words that a name is made of.
 
@@ -99,7 +96,7 @@ def classes_with(field: str, text: str) -> list[str]:
     """Classes whose body declares a field."""
     return [
         of.name
-        for of in ast.walk(parsed(text))
+        for of in nodes(text)
         if isinstance(of, ast.ClassDef)
         and any(isinstance(line, ast.AnnAssign) and getattr(line.target, "id", "") == field for line in of.body)
     ]

@@ -22,6 +22,7 @@ PICTURES = (".jpg", ".png", ".svg")
 ELSEWHERE = {
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "SECURITY.md": "SECURITY.md",
     "benchmarks/RESULTS.md": "RESULTS.md",
 }
 CARDS = "<!-- recipes -->"  # GitHub does not show it

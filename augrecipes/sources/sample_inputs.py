@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, encoded, open_encoded
 from augrecipes.images.format import ImageHeader, UnreadableError, stage
-from augrecipes.images.losses import ALPHA, chosen_policies, narrow, warn_once, wrong_channels, wrong_depth
+from augrecipes.images.losses import ALPHA, chosen_policies, find_loss, narrow, warn_once, wrong_channels, wrong_depth
 from augrecipes.images.pixels import as_mask, with_channels
 from augrecipes.recipe.model import Inputs
 from augrecipes.sources.stacks import stack_of
@@ -122,6 +123,7 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     """
     if (file := file_of(value)) is not None:
         return _opened(file, mask=True, **decode).labels(floats=floats)
+    _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
         array = array[0] if array.shape[0] == 1 else array[:, :, 0]
@@ -162,6 +164,18 @@ def file_of(value: Any) -> bytes | str | None:
 
 def _is_pillow(value: Any) -> bool:
     return hasattr(value, "getbands") and hasattr(value, "convert")
+
+
+def _check_lossless(image: Any) -> None:
+    """DataError for an image that Pillow has read from a lossy file."""
+    if _is_pillow(image) and (kind := getattr(image, "format", None)):
+        from augrecipes.images.pillow import is_lossy  # late: it imports Pillow
+
+        path = Path(os.fsdecode(getattr(image, "filename", "")))
+        # Of these Pillow's images do not say whether they are lossy.
+        data = path.read_bytes() if kind in ("WEBP", "JPEG2000") and path.is_file() else b""
+        if is_lossy(image, data):
+            raise DataError(find_loss(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
 
 
 def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:

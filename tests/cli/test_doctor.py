@@ -143,7 +143,7 @@ def test_extras_are_those_of_the_project():
     extras["isal"] = [line for line in project["dependencies"] if line.startswith("isal")][:1]
     for name, (packages, _) in doctor.EXTRAS.items():
         assert [re.match(r"[\w-]+", line)[0] for line in extras[name]] == packages.split()
-    developers = {"dev", "browser", "coco", "peers", "wheels", "trainers", "notebooks", "all"}
+    developers = {"dev", "browser", "coco", "peers", "wheels", "trainers", "notebooks", "site", "all"}
     assert set(extras) - developers == {*doctor.EXTRAS}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
+from support.checks import in_a_soak
 from support.damage import damaged, some_window
 from support.deep_files import npy, numbers, png, pnm, tiff, turned
 
@@ -67,10 +68,16 @@ LAYOUTS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["u2", "f4", "f2", "f8", "i2", "u4", "i1"])
+NUMBERS = ("u2", "f4", "f2", "f8", "i2", "u4", "i1")
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_tiffs_of_every_number_and_layout(dtype: str, layout: dict[str, Any]) -> None:
-    for channels, planar, order, big in product(SAMPLES, (False, True), "<>", (False, True)):
+@in_a_soak("step", 3, 1)
+def test_tiffs_of_every_number_and_layout(step: int, dtype: str, layout: dict[str, Any]) -> None:
+    """Of a number and layout every third file, others of the next; all in a soak."""
+    first = (NUMBERS.index(dtype) + LAYOUTS.index(layout)) % step
+    for channels, planar, order, big in [*product(SAMPLES, (False, True), "<>", (False, True))][first::step]:
         array = readable(dtype, channels)
         data = tiff(array, planar=planar, order=order, big=big, **layout)
         check_file(data, array, channels, **WIDE.get(dtype, FLOATS))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, OTHERS, assert_same, build, outcome, recipes
-from support.checks import SEEDS, planted_faults, tries
+from support.checks import SEEDS, in_a_soak, planted_faults, tries
 from support.every_class import EACH, SLOW, STEPS, mask_of
 
 import augrecipes as ar
@@ -74,10 +74,11 @@ def check_step(step: Step, dtype: str, *, draws: int = 2) -> None:
 
 
 @EACH
+@in_a_soak("draws", 1, 2)
 @pytest.mark.parametrize("dtype", _DEEP)
-def test_each_step_does_what_it_does_to_floats(step: Step, dtype: str) -> None:
+def test_each_step_does_what_it_does_to_floats(step: Step, draws: int, dtype: str) -> None:
     if not record_of(step).in_levels and step.name not in {*_JUMPS, "FromFloat", "ResizeToTarget"}:
-        check_step(step, dtype, draws=1 if step.name in SLOW else 2)
+        check_step(step, dtype, draws=1 if step.name in SLOW else draws)
 
 
 @EACH

@@ -1,7 +1,6 @@
 """Promise 2: `exact` makes the draws of `none` and gives its bits."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +28,6 @@ from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import make_program
-from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Recipe, Step, label
 
 # Grey images make some colour steps warn on every call.
@@ -103,17 +101,9 @@ def test_on_recipes_that_join_everywhere(made: st.SearchStrategy[Recipe]) -> Non
     holds(check, made, SEEDS)
 
 
-lower = of_images.lower
-
-
 def _a_level_off(result: np.ndarray) -> None:
     if result.dtype == np.float32:
         result[..., -1, -1] += np.float32(1 / 255)
-
-
-def keyed_by_place(steps: Any) -> Any:
-    made, sites = lower(steps)
-    return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
 
 
 BLENDED = pool("Resize: {height: 37, width: 26, mask_interpolation: area}")
@@ -126,10 +116,6 @@ test_planted_faults_are_caught = planted_faults(
         "tables a level off": (
             planted(check, recipes(TABLES), SEEDS),
             (Program, "run_batch", with_results(_a_level_off)),
-        ),
-        "draws keyed by place in the plan": (
-            planted(check, recipes(TABLES), SEEDS),
-            (of_images, "lower", keyed_by_place),
         ),
         "bytes of masks are blended": (
             planted(check, recipes(BLENDED), SEEDS),

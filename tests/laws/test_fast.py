@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_recipes import MOVES, Pool, build, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
-from test_exact_equals_none import keyed_by_place
 
 from augrecipes.compiler.lowering import encodings
 from augrecipes.compiler.rewrite.rules import join_warps
@@ -343,7 +342,14 @@ def borders_stay(_: Any) -> None:
     assert max(border_error(recipe, seed) for seed in range(40)) < 0.04
 
 
-honest = build
+honest, lower = build, of_images.lower
+
+
+def keyed_by_place(steps: Any) -> Any:
+    made, sites = lower(steps)
+    return made, [(obj, f"{place}/{len(steps)}", False) for place, (obj, _, _) in enumerate(sites)]
+
+
 PLACES = planted(places_agree, recipes(WARPS + WINDOWS, boxes=False, max_steps=4), SEEDS, st.just(""), st.just(1))
 TENTH = Step("Affine", Arguments({"rotate": [0.1, 0.1]}), p=1.0, site="Affine#99")  # 0.05 px, 30 px from the middle
 test_planted_faults_are_caught = planted_faults({

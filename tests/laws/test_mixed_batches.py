@@ -144,8 +144,6 @@ def check_readers(which: int, size: int, seed: int, epoch: int, shuffle: bool) -
 
     wanted = [*loader(num_workers=0)]
     assert all(np.allclose(batch["label"].sum(1), 1, atol=1e-5) for batch in wanted)
-    here = loader(num_workers=0)
-    same([here.at(k, epoch) for k in reversed(range(len(wanted)))][::-1], wanted)
     same([*loader(backend="threads", num_workers=3)], wanted)
     ranks = [[*loader(num_workers=0, rank=rank, world_size=2)] for rank in (0, 1)]
     whole = N // (2 * size)

@@ -397,7 +397,7 @@ steps:
 eval: []
 """)
 
-ENDS = parse_text("version: 1\nrecipe: a\neval: []\nsteps: [Blur: {p: {by_epoch: [1, 0]}}, HorizontalFlip]")
+ENDS = parse_text("version: 1\nrecipe: a\neval: []\nsteps: [ElasticTransform: {sigma: {by_epoch: [2, 50]}}]")
 WEIGHED = parse_text("""
 version: 1
 recipe: weighed

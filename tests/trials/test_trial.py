@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -75,10 +74,11 @@ def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sid
     assert mirrors.worst[0].truth != mirrors.worst[0].predicted
     assert Path(mirrors.worst[0].path).exists()
 
+    cached = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
+    assert replace(cached, machine=first.machine) == first  # to the second, but for the load of the machine
+    short = ar.trial(recipes, sides, epochs=1, seeds=2, minutes=60)
     monkeypatch.setenv(CACHE, str(tmp_path / "another"))
-    again = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
-    assert figures(again) == figures(first)
-    assert ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60) == again  # to the second: it comes from the cache
+    assert figures(ar.trial(recipes, sides, epochs=1, seeds=2, minutes=60)) == figures(short)
 
 
 def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(sides, monkeypatch):
@@ -115,38 +115,40 @@ def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(
 
 
 SCRIPT = """
-import sys, augrecipes as ar
+import os, signal, sys
+from pathlib import Path
+import augrecipes as ar
 from augrecipes.trials.training import Trainer
-train = Trainer.train
+sides, os.environ["AUGRECIPES_CACHE"], most = sys.argv[1:]
+train, step = Trainer.train, Trainer._step
 def told(self, *args):
     result = train(self, *args)
     print("trained", flush=True)
     return result
-Trainer.train = told
+def until_killed(self, *args):
+    if len(list(Path(os.environ["AUGRECIPES_CACHE"], "trials").glob("*.training"))) == int(most):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(self, *args)
+Trainer.train, Trainer._step = told, until_killed
 steps = [{"GaussNoise": {"std_range": [0.02, 0.05], "p": 1.0}}]
 recipes = [{"version": 1, "recipe": n, "steps": s, "eval": [], "output": {"range": [-1, 1]}}
            for n, s in (("plain", []), ("noise", steps))]
-table = ar.trial(recipes, sys.argv[1], epochs=1, seeds=3, minutes=60)
+table = ar.trial(recipes, sides, epochs=1, seeds=3, minutes=60)
 print([one.scores for one in table.recipes])
 """
 
 
-def test_a_trial_that_was_killed_goes_on(sides, cache, monkeypatch, tmp_path):
-    command = [sys.executable, "-c", SCRIPT, str(sides)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed:
-        for _ in range(100):
-            if len(list((cache / "trials").glob("*.training"))) >= 3:  # the plan, and two trainings
-                break
-            killed.stdout.readline()
-        killed.send_signal(signal.SIGKILL)
+def test_a_trial_that_was_killed_goes_on(sides, cache, tmp_path, monkeypatch, programs):
+    killed = programs(SCRIPT, str(sides), str(cache), "3")  # in the fourth: the plan, and two trainings are done
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     trained = {path: path.read_bytes() for path in (cache / "trials").glob("*.training")}
-    assert 3 <= len(trained) < 7
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(trained) == 3
+    done = programs(SCRIPT, str(sides), str(cache), "-1")
     assert all(path.read_bytes() == content for path, content in trained.items())
     assert done.stdout.count("trained") == 7 - len(trained)  # the plan, and six trainings
     monkeypatch.setenv(CACHE, str(tmp_path / "other"))
-    whole = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert whole.stdout.splitlines()[-1] == done.stdout.splitlines()[-1]
+    whole = ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, epochs=1, seeds=3, minutes=60)
+    assert str([one.scores for one in whole.recipes]) == done.stdout.splitlines()[-1]
 
 
 def test_changed_files_and_steps_are_trained_anew(sides, tmp_path, cache):

@@ -14,7 +14,7 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops.dihedral import D4
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.sample import Sample
-from augrecipes.verify import classes, label_safety
+from augrecipes.verify import classes, label_safety, labels
 from augrecipes.verify import source_map as maps
 from augrecipes.verify.classes import MOVES
 from augrecipes.verify.safety import LabelSafety, ShareEstimate, share
@@ -376,11 +376,13 @@ def test_slivers_of_an_image_are_measured(width: int) -> None:
     assert move in ("e", None)
 
 
-def test_large_images_are_drawn_less_often(tmp_path: Path) -> None:
+def test_large_images_are_drawn_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert labels._AREA == 2**28
+    monkeypatch.setattr(labels, "_AREA", 2**20)
     for k in range(2):
-        save(tmp_path / f"{k}.png", np.full((3000, 4000, 3), 99, np.uint8))
-    safety = label_safety(recipe("CenterCrop: {height: 1500, width: 4000}"), tmp_path)
-    assert safety.draws == 2 * (2**28 // (2 * 3000 * 4000))
+        save(tmp_path / f"{k}.png", np.full((188, 250, 3), 99, np.uint8))
+    safety = label_safety(recipe("CenterCrop: {height: 94, width: 250}"), tmp_path)
+    assert safety.draws == 2 * (2**20 // (2 * 188 * 250))
     assert safety.findings[0].figures["median"].value == 0.5
 
 

@@ -36,6 +36,7 @@ _CLOSE = 1e-9  # px: in which order products are summed up shows in no image
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
     EFFECTS.COMPRESSES: fast_apply.squares,
     EFFECTS.APPLIES_CLAHE: fast_apply.many_colours,
+    EFFECTS.ADDS_ISO_NOISE: fast_apply.many_colours,
 }
 
 
