@@ -253,7 +253,7 @@ def test_a_step_that_fails(text: str, told: str, tmp_path: Path, file: Path) -> 
         (".py", None, ".py: no such file"),
         ("absent", None, "there is no module absent; a file is named with its ending: absent.py"),
         ("no module.py:net", None, "no module.py: no such file"),
-        ("a b", None, "is no training step: give milliseconds"),
+        ("a b", None, "is not a training step: give milliseconds"),
         ("nan", None, "milliseconds a batch are more than 0"),
         ("-3", None, "milliseconds a batch are more than 0"),
         ("0", None, "milliseconds a batch are more than 0"),
