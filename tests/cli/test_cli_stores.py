@@ -79,7 +79,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     monkeypatch.setattr(Baker, "bake", several)
     monkeypatch.setattr("augrecipes.store.writer.SHARD_BYTES", 1)  # a row is a file
     done = run(*PACK.split(), "store")
-    assert (done.exit_code, "the same command goes on behind them" in " ".join(done.stderr.split())) == (130, True)
+    assert (done.exit_code, "give the same command again to go on" in " ".join(done.stderr.split())) == (130, True)
     assert not (tmp_path / "store").exists()
     finish(f"{PACK} store")
     assert rows == [0, 1, 2, 3, 2, 3, 4, 5]  # the file that it was at is made anew
