@@ -264,7 +264,7 @@ def stamp_of_file(path: str, what: str) -> str:
     except (OSError, ValueError) as error:
         raise DataError(str(getattr(error, "strerror", None) or error), path) from None
     if not stat.S_ISREG(about.st_mode):
-        raise DataError(f"is no {what}: not a regular file", path)
+        raise DataError(f"is not a {what}: it is not a regular file", path)
     return file_stamp(about)
 
 

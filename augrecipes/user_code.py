@@ -111,7 +111,7 @@ def open_module(text: str, name: str, what: str, error: type[AugrecipesError] = 
     if not colon or not asked.isidentifier():
         place, asked = text, name
     if not place.endswith(".py") and not _DOTTED.fullmatch(place):
-        raise error(f"{text!r} is no {what} FILE.py, FILE.py:NAME, package.module or package.module:NAME")
+        raise error(f"{text!r} is not a {what} FILE.py, FILE.py:NAME, package.module or package.module:NAME")
     return UserModule(place, asked, _loaded(place, error), error)
 
 

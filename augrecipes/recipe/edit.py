@@ -205,15 +205,23 @@ def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextE
 
 
 def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
-    """What to change for a node to have another value.
+    """What to change for a node to have another value: of lists and mappings only the parts that differ.
 
     >>> spans = read_spans("size: [10,  20]  # px")
     >>> [(edit.span.start, edit.text) for edit in changes_of(spans, spans.top.entries["size"], [10, 24])]
-    [(6, '[10, 24]')]
+    [(12, '24')]
     """
-    place = node.place
-    bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # nothing is written: null
-    return [] if same(plain(node), value) else [TextEdit(place, f"{' ' * bare}{write.flow(value)}")]
+    if same(plain(node), value):
+        return []
+    if isinstance(node, ListNode) and isinstance(value, list) and len(node.items) == len(value) and value:
+        parts = list(zip(node.items, value, strict=True))
+    elif isinstance(node, MappingNode) and isinstance(value, dict) and list(node.entries) == list(value):
+        parts = [(item, value[key]) for key, item in node.entries.items()]
+    else:
+        place = node.place
+        bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # nothing is written: null
+        return [TextEdit(place, f" {write.flow(value)}" if bare else write.flow(value))]
+    return [edit for item, part in parts for edit in changes_of(spans, item, part)]
 
 
 def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> TextEdit:

@@ -39,7 +39,7 @@ def refused(kind: str, attempt: Callable[[ar.Pipeline], Any], message: str) -> N
 
 AGAIN = "ar.load('recipe.yaml').compile(mode='train', optimize='fast', seed=5) makes this pipeline"
 KEYED = "keyed by its seed; for another seed, recipe.compile(seed=...)"
-NESTED = "no step of another Compose or group"
+NESTED = "never a step of another Compose or group"
 OWN = "this step belongs to a compiled pipeline"
 BY_KEY = "pipeline.at(index, epoch)(image=image)"
 ONE, TILES, PAIR = KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")

@@ -468,5 +468,5 @@ def test_as_a_transform_it_puts_the_views_in_the_place_of_the_image() -> None:
             assert torch.equal(of[name][0], plain(image, index=7))
     assert label == 5
     assert recipe.transform("eval")(image).shape == (3, 24, 20)
-    with pytest.raises(ar.RecipeError, match="no column of a batch"):
+    with pytest.raises(ar.RecipeError, match="cannot be a column of a batch"):
         recipe.map_batches()

@@ -271,7 +271,7 @@ def test_the_command_says_what_changed_and_what_is_better(
     assert "new.yaml: 2 steps, made of a pipeline that albumentations 1.0.3 saved" in shown
     assert "changed GaussNoise: was var_limit: [10, 50]" in shown
     assert "samples in 3 epochs" not in shown  # no DataLoader is in sight
-    assert "The seed 7 is no part of a recipe" in shown
+    assert "The seed 7 is not part of a recipe" in shown
     assert re.search(r"speed exact [\d.]+ · fast [\d.]+ times as fast", shown)
     assert "L102" not in shown
     assert "eval: derived  # the source has none" in (tmp_path / "new.yaml").read_text()

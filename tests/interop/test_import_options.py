@@ -89,7 +89,7 @@ def test_faces_are_single_images() -> None:
         ({"type": "REDSRecurrentDataset"}, "type", "is of video"),
         ({"type": "pairedvideodataset"}, "type", "is of video"),
         ({"type": "MyDataset"}, "type", "is not a data set that can be imported"),
-        ({"type": None}, "type", "is no data set"),
+        ({"type": None}, "type", "is not a data set"),
         ({"gt_size": 130}, "gt_size", "write a multiple of 4"),
         ({"gt_size": "big"}, "gt_size", "must be a whole number, got text 'big'"),
         ({"gt_size": None}, "gt_size", "must be a whole number, got nothing"),

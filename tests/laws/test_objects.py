@@ -161,7 +161,7 @@ def mirrored(given: dict[str, Any], **keypoints: Any) -> dict[str, Any]:
         ({"keypoints": FOUR[:3]}, "2 boxes and 3 keypoints: each box has as many of them"),
         ({"boxes": [], "box_labels": [], "keypoints": FOUR}, "0 boxes and 4 keypoints"),
         ({"object": [1, 2, 3]}, "object of shape (3,) and int64 should be one whole number for each of 2"),
-        ({"object": ["a", "b"]}, "of shape (2,) and <U1 is no whole number"),
+        ({"object": ["a", "b"]}, "of shape (2,) and <U1 should be one whole number"),
         ({"keypoint_object": [0, 1]}, "keypoint_object of shape (2,) and int64"),
         ({"masks": np.zeros((3, *SIDE), np.uint8)}, "2 boxes and 3 masks: `masks` are of instances, one for each box"),
     ],

@@ -125,9 +125,9 @@ def test_whatever_comes(tmp_path: Path, seeds: range) -> None:
 
 GOOD = made.member(b"0.jpg", b"first")
 WRONG: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", r"no tar archive .empty file"),
-    "text": (b"nonsense " * 200, r"no tar archive"),
-    "gzip": (gzip.compress(GOOD + made.END), r"no tar archive .*a compressed one has to be unpacked"),
+    "nothing": (b"", r"not a tar archive .empty file"),
+    "text": (b"nonsense " * 200, r"not a tar archive"),
+    "gzip": (gzip.compress(GOOD + made.END), r"not a tar archive .*unpack a compressed one first"),
     "no sample": (made.member(b"README", b"x") + made.END, r"no sample in it: their files are called KEY\.jpg"),
     "only an end": (made.END, r"no sample in it"),
     "no end": (GOOD, r"at byte 1,024: no header and no end: the archive was cut off"),
@@ -140,15 +140,15 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "control": (GOOD + made.member(b"a\x1b[2J.jpg") + made.END, r"control characters, which are not taken"),
     "symbolic": (GOOD + made.member(b"1.jpg", kind=b"2", link=b"0.jpg") + made.END, r"type b'2'.*`tar --dereference"),
     "a link to nothing": (
-        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"no plain file",
+        GOOD + made.member(b"1.jpg", kind=b"1", link=b"x.jpg") + made.END, r"not a plain file",
     ),
-    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"no plain file .type b'3'"),
+    "a device": (GOOD + made.member(b"1.jpg", kind=b"3") + made.END, r"not a plain file .type b'3'"),
     "sparse": (GOOD + made.member(b"1.jpg", kind=b"S") + made.END, r"links and sparse files"),
     "sparse by pax": (
         GOOD + made.member(b"p", b"22 GNU.sparse.major=1\n", b"x") + made.member(b"1.jpg") + made.END, r"sparse files",
     ),
-    "volumes": (GOOD + made.member(b"1.jpg", kind=b"M") + made.END, r"no plain file"),
-    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"no plain file .type b'Q'"),
+    "volumes": (GOOD + made.member(b"1.jpg", kind=b"M") + made.END, r"not a plain file"),
+    "an unknown type": (GOOD + made.member(b"1.jpg", kind=b"Q") + made.END, r"not a plain file .type b'Q'"),
     "pax that is none": (GOOD + made.member(b"p", b"99 path=x\n", b"x") + GOOD + made.END, r"at byte 1,024"),
     "pax of nothing": (GOOD + made.member(b"p", b"12 path=a.b\n", b"x") + made.END, r"at byte 1,024"),
     "one name for all": (made.member(b"p", b"12 path=a.b\n", b"g") + GOOD + made.END, r"gives all files one name"),

@@ -458,7 +458,7 @@ def test_data_without_labels_and_of_one_class(sides):
         ar.trial([recipe("plain"), recipe("noise", NOISE)], one)
     with pytest.raises(BenchError, match=r"too few.*give --valid"):
         ar.trial([recipe("plain"), recipe("noise", NOISE)], one[:1])
-    with pytest.raises(BenchError, match="recipes of one kind"):
+    with pytest.raises(BenchError, match="recipes must be of one kind"):
         ar.trial([recipe("plain"), "sr-x4"], sides)
 
 
