@@ -134,6 +134,8 @@ def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> 
         other = ".".join(["eval", head, *rest])
         return hint_at(other, repr(other))
     there = steps.listed[section]
+    if section == "eval" and not there:
+        return Hint("; `eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)")
     same = [step.address for step in steps.named[section, name]]
     if same:
         return Hint(f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}")

@@ -21,6 +21,8 @@ from augrecipes.recipe.model import Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, from_value, plain, walk
 from augrecipes.recipe.problems import near
 
+_MOST = 64  # epochs in which a ramp is looked at
+
 
 def bodies(
     context: Context, name: str, body: MappingNode, keys: Collection[str] | None = None
@@ -54,15 +56,18 @@ def bodies(
 
 
 def epochs_of(written: Mapping[str, Any]) -> list[int]:
-    """The epochs in which a step is looked at, the last one last: both ends of ramps, and each listed number once.
+    """The epochs in which a step is looked at, the last one last: of many those of new numbers, and some of ramps.
 
     >>> epochs_of({"p": {"by_epoch": [0.5, 0.5, 1]}}), len(epochs_of({"p": {"from": 0, "to": 1, "epochs": 999}}))
-    ([0, 2], 2)
+    ([0, 2], 65)
     """
-    last, epochs = last_epoch(written), {0}
+    last, epochs = last_epoch(written), set[int]()
     for each in schedules_in(written):
-        listed = each.get("by_epoch", ())
-        epochs.update(listed.index(value) for value in set(listed))
+        listed = each.get("by_epoch")
+        if listed is None:
+            epochs.update(int(each["epochs"]) * k // _MOST for k in range(_MOST + 1))
+        else:
+            epochs.update(listed.index(value) for value in set(listed))
     return [*sorted(epochs - {last}), last]
 
 

@@ -40,6 +40,10 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     steps:
       - HorizontalFlip: {p: 0.2}
     """
+    if names := recipe.inputs.channel_names:
+        views = tuple(replace(view, steps=_by_name(view.steps, names)) for view in recipe.views)
+        eval_ = None if recipe.eval is None else _by_name(recipe.eval, names)
+        recipe = replace(recipe, steps=_by_name(recipe.steps, names), eval=eval_, views=views)
     comments, lines = remarks or {}, []
     for at, indent, text in _lines(recipe):
         remark = comments.get(at, Remark()) if at is not None else Remark()
@@ -163,6 +167,15 @@ def _without_channels(step: Step, channels: tuple[int, ...]) -> Step:
     """A step that takes the channels of the group around it, where it has the same."""
     steps = tuple(_without_channels(child, channels) for child in step.steps)
     return replace(step, steps=steps, channels=() if step.channels == channels else step.channels)
+
+
+def _by_name(steps: tuple[Step, ...], names: Sequence[Any]) -> tuple[Step, ...]:
+    """Steps with the names of their channels instead of numbers, as far as they have names."""
+    name = dict(enumerate(names))
+    return tuple(
+        replace(step, channels=tuple(name.get(k, k) for k in step.channels), steps=_by_name(step.steps, names))
+        for step in steps
+    )
 
 
 def _step(step: Step, at: At, indent: str) -> Lines:

@@ -256,10 +256,10 @@ def test_records_that_are_none(report: dict[str, Any], tmp_path: Path) -> None:
     bare = {**report, "sides": [{**side, "against_stock": None} for side in report["sides"]]}
     bent = {**report["sides"][0], "against_stock": {**report["sides"][0]["against_stock"], "low": 9e9}}
     for text, why in (
-        ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ('{"a":' * 100_000 + "1" + "}" * 100_000, "no JSON"),
-        ("[]", "no record"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not JSON"),
+        ("[]", "not a record"),
         ('{"schema_version": 2}', "schema_version is 2"),
         (json.dumps({"schema_version": 1}), "changed or cut"),
         (json.dumps(bare), "no ratios to stock"),

@@ -200,7 +200,7 @@ def test_a_box_without_width_that_is_left_is_noticed(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("box", "said"),
     [
-        ((float("nan"), 1, 5, 5), "is no place"),
+        ((float("nan"), 1, 5, 5), "is not a box"),
         ((4, 1, 4, 5), "no width or height"),
         ((4, 8, 9, 5), "no width or height"),
         ((4, 1, 85, 5), "`clip: true`"),

@@ -195,8 +195,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (DEEP.astype("i2"), {"dtype": "uint16", "has_range": True}, "signed numbers of 16 bits.*depth: float32, range"),
     (DEEP.astype("u4"), {"dtype": "uint16", "has_range": True}, "32 bits a sample.*depth: float32, range"),
     (DEEP, {"dtype": "float32"}, r"16 bits a sample.*say what they mean.*depth: float32, range: \[0, 65535\]"),
-    (DEEP.astype("f8") / 3, {"dtype": "float32"}, "values of float64 that float32 has not"),
-    (DEEP.astype("u4") + 2**30, {"dtype": "float32", "has_range": True}, "values of uint32 that float32 has not"),
+    (DEEP.astype("f8") / 3, {"dtype": "float32"}, "values of float64 that float32 cannot hold"),
+    (DEEP.astype("u4") + 2**30, {"dtype": "float32", "has_range": True}, "values of uint32 that float32 cannot hold"),
 ]  # fmt: skip
 
 

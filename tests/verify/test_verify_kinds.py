@@ -145,7 +145,7 @@ def test_one_that_refuses_has_no_image(data: Path) -> None:
         raise DataError("no")
 
     found = verify(recipe(MOVES), data / "images", samples=2, build=planted(fault))
-    with pytest.raises(DataError, match="nothing to show"):
+    with pytest.raises(DataError, match="nothing can be shown"):
         render_worst(found, data / "images", build=planted(fault))
 
 
