@@ -29,7 +29,7 @@ NOWHERE = Position()
 
 
 # Of a field that says nothing where it is empty, and so is no part of a recipe's digest then.
-UNSAID = {"unsaid": True}
+OMIT_EMPTY = {"omit_empty": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Step:
     at: str | None = None
     share: str | None = None
     steps: tuple[Step, ...] = ()
-    schedule: Arguments = field(default_factory=Arguments, metadata=UNSAID)
-    channels: tuple[int, ...] = field(default=(), metadata=UNSAID)
+    schedule: Arguments = field(default_factory=Arguments, metadata=OMIT_EMPTY)
+    channels: tuple[int, ...] = field(default=(), metadata=OMIT_EMPTY)
     site: str = ""
     position: Position = field(default=NOWHERE, compare=False)
     places: Arguments = field(default_factory=Arguments, compare=False)
     ignored: frozenset[str] = field(default=frozenset(), compare=False)
-    files: tuple[str, ...] = field(default=(), metadata=UNSAID)
+    files: tuple[str, ...] = field(default=(), metadata=OMIT_EMPTY)
     folder: str = field(default="", compare=False)
     written: Step | None = field(default=None, compare=False)
 
