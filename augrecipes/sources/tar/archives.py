@@ -185,6 +185,6 @@ class _Headers(io.BufferedReader):
     def read(self, many: int | None = -1, /) -> bytes:
         """So many bytes, or as many as there are."""
         if many is None or not 0 <= many <= _MOST_SAID - self._member_bytes:
-            raise ValueError(f"names and the like are beyond all limits, {_MOST_SAID:,} bytes of a file: make the archive again")
+            raise ValueError(f"names and the like are beyond all limits ({_MOST_SAID:,} bytes): make the archive again")
         self._member_bytes += many
         return super().read(many)
