@@ -41,14 +41,14 @@ class KernelBlur(A.ImageOnlyTransform):  # type: ignore[misc]
     c J₁(c d) / (2π d) at d px. Weights sum to 1. The image is mirrored at its borders (`reflect_101`).
 
     Args:
-        shapes: shapes with their weights, of which one is drawn.
-        blur_limit: the least and the greatest side of kernels, odd numbers of px; every odd number between is drawn.
+        shapes: shapes and their weights; one shape is drawn.
+        blur_limit: range of the kernel's side, px; odd numbers are drawn.
         sigma_limit: range of each sigma, px.
         rotate_limit: range of the angle, degrees.
         betag_range: range of β of generalized shapes: half of the draws are below 1, half above.
-        betap_range: range of β of plateau shapes, drawn likewise.
-        cutoff: range of c, radians a px, up to π; null: π/3 to π of kernels below 13 px, and π/5 to π of others.
-        spread: what is uniform: `sigma`, or its square, the `variance`, as in BSRGAN's turned kernels.
+        betap_range: range of β of plateau shapes, drawn in the same way.
+        cutoff: range of c, radians per px, up to π; null: π/3 to π for kernels below 13 px, else π/5 to π.
+        spread: what is drawn uniformly: `sigma`, or its square, the `variance`, as for BSRGAN's rotated kernels.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out, clipped. On uint8
@@ -164,15 +164,15 @@ def whole_weights(kernel: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 class PoissonNoise(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Adds the noise of counted photons in the image's own values, as BasicSR defines it.
+    """Adds Poisson (photon) noise that depends on the image's own values, as BasicSR defines it.
 
     The image has n of the 256 levels; v is n rounded up to a power of two. Of a pixel of value x (0..1) the noise is
     Poisson(x v) / v − x, times a drawn scale: photons are counted in gamma-corrected values, as the published networks
     were trained, and not in linear light as in ShotNoise.
 
     Args:
-        scale_range: range of the scale; 1 is the noise of v photons at white.
-        per_channel: each channel has its own noise; false: all have that of the grey image.
+        scale_range: range of the scale; at 1, a white pixel has the noise of v photons.
+        per_channel: each channel has its own noise; false: all channels have the noise of the grey image.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out, clipped.
@@ -223,15 +223,15 @@ def _through_jpeg(img: np.ndarray, quality: int, subsampling: Subsampling) -> An
 
 
 class ImageCompression(A.ImageCompression):  # type: ignore[misc]
-    """Compresses an image as JPEG or WebP, and reads it again.
+    """Compresses an image as JPEG or WebP, and decodes it.
 
     albumentations' class with one argument more. As there, the coder takes the first of three channels for blue.
 
     Args:
         compression_type: `jpeg` or `webp`.
         quality_range: range of the quality, 1 to 100.
-        subsampling: of a JPEG's colours: `"4:2:0"` halves them both ways, `"4:2:2"` across, `"4:4:4"` keeps them; or
-            a list that one is drawn from.
+        subsampling: chroma subsampling of a JPEG: `"4:2:0"` halves both ways, `"4:2:2"` across, `"4:4:4"` keeps them;
+            or a list that one is drawn from.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.

@@ -40,7 +40,7 @@ class CornerAffine(A.Affine):  # type: ignore[misc]
 
 
 class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Blurs or sharpens an image by a factor: 0 smooth, 1 as it is, 2 as much sharper as 0 is smoother.
+    """Blurs or sharpens an image by a factor: 0 is smooth, 1 unchanged, 2 as much sharper as 0 is smoother.
 
     The result is factor · image + (1 − factor) · smooth, clipped, with the image smoothed by the 3×3 weights 1 1 1,
     1 5 1, 1 1 1, over 13: both are one sum of nine weights. The outermost pixels stay as they are.
@@ -84,10 +84,10 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 class SolarizeAdd(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Makes the darker half of the levels lighter: what is below half of full scale gets a constant added.
+    """Adds a constant to the darker half of the levels, those below half of full scale.
 
     Args:
-        addition: range that what is added is drawn from, as a share of full scale.
+        addition: range that the constant is drawn from, as a share of full scale.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.

@@ -24,7 +24,7 @@ _LEAST_STD = 1e-4  # of a channel, as published
 
 
 class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Gives a stained-tissue image the mean and the spread of colours that are drawn from a template.
+    """Gives a stained-tissue image a mean and a spread of colours drawn from a template.
 
     Each channel of a colour space is shifted and scaled to a mean and a standard deviation, which are drawn for each
     sample from the template: what these are, and how they vary, over the images of a data set. So every sample is
@@ -32,14 +32,14 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
     tissue in the tile; with `white_threshold: null` those of all its pixels, as published.
 
     Args:
-        template: of each channel, such as `L`, `avg` and `std`, with a `mean`, a `std` and a `distribution` each, and
-            `color_space`; or a YAML or JSON file of that, as the authors publish them.
-        space: the colour space: lab, hsv (both of 0..255, as OpenCV has them) or hed; null: the template's.
-        distribution: of what is drawn: normal, laplace, or uniform, within three deviations; template: of each number
-            what the template says.
-        std_hyper: what is drawn deviates by 1 + this times as much.
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
+        template: `color_space`, and for each channel, such as `L`, `avg` and `std`, each with a `mean`, a `std` and a
+            `distribution`; or a YAML or JSON file of it, as the authors publish them.
+        space: the colour space: lab, hsv (both of 0..255, as in OpenCV) or hed; null: the template's.
+        distribution: the distribution to draw from: normal, laplace, or uniform within three deviations; template:
+            the distribution that the template gives for each number.
+        std_hyper: multiplies the deviations of the distributions by 1 + this.
+        white_threshold: pixels whose channels are all at least this share of full scale count as glass and do not
+            change; null: no pixel counts as glass.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), which is rounded to 256 levels; the same shape and dtype come out.

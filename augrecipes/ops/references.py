@@ -44,7 +44,7 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
     """Draws a reference image for each sample.
 
     Args:
-        references: a folder of images, or a list of files and folders; what is in folders of theirs counts too.
+        references: a folder of images, or a list of files and folders; subfolders are included.
         p: probability.
 
     Subclasses set `amounts`, how much of it, from and to.
@@ -81,12 +81,12 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 class FDA(Referenced):
-    """Gives an image the low frequencies of a reference image: its light and its colours, not what is on it.
+    """Gives an image the low frequencies of a reference image: its light and colours, not its content.
 
     albumentations' class with the reference images as files (Fourier Domain Adaptation).
 
     Args:
-        beta_limit: the share of the spectrum, by the shorter side, that is exchanged, is drawn from this range.
+        beta_limit: range that the exchanged share of the spectrum, of the shorter side, is drawn from.
         p: probability.
 
     Image: H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
@@ -117,7 +117,7 @@ class HistogramMatching(Referenced):
     albumentations' class with the reference images as files.
 
     Args:
-        blend_ratio: the share of the matched image in the result is drawn from this range.
+        blend_ratio: range that the share of the matched image in the result is drawn from.
         p: probability.
 
     Image: H×W×C, uint8 (0..255) or float32 (0..1), which is matched in 256 levels; the same shape and dtype come out.

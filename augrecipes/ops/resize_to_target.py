@@ -15,12 +15,12 @@ _Range = tuple[float, float]
 
 
 class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Resizes to the size that the target of the Degrade around it has on its own grid.
+    """Resizes to the size of the target that the enclosing Degrade makes.
 
     Args:
         method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`,
             `nearest`, `nearest_exact` and `lanczos4`.
-        scale: range of a factor of that size, for a resize on the way there, as Real-ESRGAN's second; whole pixels.
+        scale: range of a factor of that size, for an intermediate resize, as Real-ESRGAN's second; whole pixels.
         round_between: with `matlab_bicubic` on whole numbers, round between the two passes, as MATLAB does.
         p: probability.
 

@@ -34,12 +34,12 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     Args:
         sigma: each amount is multiplied by 1 + a number drawn from this range. A number s ≥ 0 means (−s, s).
         bias: to each amount a number drawn from this range is added, in optical density. A number s ≥ 0 means (−s, s).
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
-        basis: the stains: `hed` or `he`, of haematoxylin, eosin and DAB as Ruifrok and Johnston measured them; two or
+        white_threshold: pixels whose channels are all at least this share of full scale count as glass and do not
+            change; null: no pixel counts as glass.
+        basis: the stains: `hed` or `he`, haematoxylin, eosin (and DAB) as Ruifrok and Johnston measured them; two or
             three rows of optical density in R, G, B, of any length; `macenko` or `vahadane`: haematoxylin and eosin as
             estimated from the tissue. With two stains the third is what they leave, at right angles to both, and stays.
-        source: what estimated stains come from: the `bag` or slide of a sample, where it has one, or each `tile` alone.
+        source: where stains are estimated: `bag`, in the bag or slide of a sample, if it has one; `tile`, in each tile.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
@@ -108,19 +108,19 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 class HEStain(A.HEStain):  # type: ignore[misc]
-    """Scales and shifts the amounts of haematoxylin and eosin in a stained-tissue image; glass stays as it is.
+    """Scales and shifts the amounts of haematoxylin and eosin in a stained-tissue image; glass does not change.
 
     albumentations' class with one argument more. Images whose stains cannot be told stay as they are: those without
     tissue, and of `vahadane` and `macenko` those whose tissue has one colour.
 
     Args:
         method: where the two stains' colours come from: a preset, one drawn at random, or the image.
-        preset: which one, with method preset.
+        preset: which preset, with method preset.
         intensity_scale_range: each stain's amount is multiplied by a number drawn from this range.
         intensity_shift_range: to each stain's amount a number drawn from this range is added.
-        augment_background: changes pixels of a lightness of 0.85 and more as well.
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
+        augment_background: also change pixels of a lightness of 0.85 and more.
+        white_threshold: pixels whose channels are all at least this share of full scale count as glass and do not
+            change; null: no pixel counts as glass.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out.

@@ -40,7 +40,7 @@ _Numbers = dict[str, Any]
 
 
 class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Brings the stains of tissue to those of a reference, so that slides of several laboratories look alike.
+    """Changes the stains of tissue to those of a reference, so that slides of several laboratories look alike.
 
     Macenko and Vahadane: optical density, OD = ln(light / (I + 1)), is unmixed into the amounts of two stains, each
     amount is scaled so that its 99th percentile is the reference's, and the reference's stains are mixed of them: one
@@ -48,16 +48,16 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
     deviation of the reference. Tiles without tissue, and those whose stains cannot be told, stay as they are.
 
     Args:
-        method: how the stains of an image are told: `macenko`, `vahadane` or `reinhard`.
-        reference: `macenko` or, of reinhard, `crc`; image files or a folder, whose tissue is estimated together; a JSON
-            file of numbers; or the numbers: `{stains: [[r, g, b], [r, g, b]], most: [h, e]}`, the optical density of
-            haematoxylin and eosin and the 99th percentile of their amounts, of reinhard `{mean: [L, a, b], std: [L, a,
-            b]}`. null: the name.
-        source: whose stains an image has: `bag`, those of its slide or bag, where it is a part of one, else its own;
-            `tile`: its own; or numbers as of the reference.
-        light: the level of light that nothing absorbs, I₀.
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
+        method: how the stains of an image are estimated: `macenko`, `vahadane` or `reinhard`.
+        reference: the name `macenko`, or `crc` for reinhard; image files or a folder, whose tissue is estimated
+            together; a JSON file of numbers; or the numbers: `{stains: [[r, g, b], [r, g, b]], most: [h, e]}`, the
+            optical density of haematoxylin and eosin and the 99th percentile of their amounts, for reinhard
+            `{mean: [L, a, b], std: [L, a, b]}`. null: the name.
+        source: where the stains of an image are estimated: `bag`, in its slide or bag, if it has one, else in the
+            image; `tile`, in the image; or numbers like those of the reference.
+        light: the level of unabsorbed light, I₀.
+        white_threshold: pixels whose channels are all at least this share of full scale count as glass and do not
+            change; null: no pixel counts as glass.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
