@@ -147,7 +147,7 @@ COMMANDS = (
         option("--workers", "0,1,2,4", "Numbers of workers to try, as threads and as processes; 0: neither."),
         option("--sizes", "1000,10000", "With --workers: samples per epoch; by default from the data, as time allows."),
         number("--batch-size", "N", "Batch size; by default 8, and 1 for bags and evaluated pairs.", None, 1),
-        option("--train-step", "MS|FILE.py[:NAME]", "Measure how long a step (MS ms, or of your model) waits for data."),
+        option("--train-step", "MS|FILE.py[:NAME]", "Measure how long a step (MS ms, or your model's) waits for data."),
         option("--device", "cpu|cuda|cuda:N", "Where the model of --train-step runs; by default a GPU if any."),
         option("--effects", None, "Also measure what the steps do to the samples.", True),
         option("--ablate", None, "Leave each step out in turn."),
