@@ -152,7 +152,7 @@ COMMANDS = (
         option("--effects", None, "Also measure what the steps do to the samples.", True),
         option("--ablate", None, "Leave each step out in turn."),
         destination("FOLDER", "The folder for a report: a page and bench.json."),
-        option("--baseline", "FILE", "Compare with this record, which --against stock --json wrote.", type=Path),
+        option("--baseline", "FILE", "Compare with this record, which `--against stock --json` wrote.", type=Path),
         option("--fail-if-slower", "15%", "With --baseline: the slowdown to allow.", "15%"),
         MODE, SEED, MASKS, *CHANGES,
     ),
