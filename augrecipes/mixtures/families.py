@@ -18,15 +18,15 @@ ANNOTATIONS = ("mask", "boxes", "keypoints")
 
 ALPHA: Schema = {
     "type": "number", "exclusiveMinimum": 0, "default": 1.0,
-    "description": "The share of each is drawn from Beta(alpha, alpha); 1: all shares are as likely.",
+    "description": "Shares are drawn from Beta(alpha, alpha); 1: uniformly.",
 }  # fmt: skip
 PARTNERS: Schema = {
     "enum": ["permutation", "roll"], "default": "permutation",
-    "description": "A random partner in the batch for each sample; or the one before it, the first has the last.",
+    "description": "The partner of a sample: any of the batch, or the one before it (for the first, the last).",
 }  # fmt: skip
 CLASSES: Schema = {
     "anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None,
-    "description": "How many classes there are; null: as many as the dataset has.",
+    "description": "Number of classes; null: that of the dataset.",
 }  # fmt: skip
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 SHARES: Schema = {
@@ -189,7 +189,7 @@ _CENTER = {**SHARES, "default": [0.3, 0.7], "description": "Where the four meet,
 _PAIRS = "resizes by `scale`, and targets of a pair must stay aligned; leave `scale` out"
 _SCALE = {
     "anyOf": [{**SHARES, "prefixItems": [{"type": "number", "minimum": 1}] * 2}, {"type": "null"}], "default": None,
-    "description": "Bars go, and the longer side becomes the image's times this; null: nothing is resized.",
+    "description": "Cut letterbox bars off, and resize the longer side to the image's times this; null: do neither.",
 }  # fmt: skip
 
 
@@ -234,17 +234,17 @@ def _objects(
 
 _BACKGROUND = {
     "type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 0, "default": [0, 255],
-    "description": "Values of masks that are no objects.",
+    "description": "Mask values that are not objects.",
 }  # fmt: skip
 
 
 # The record of each step, sorted by name.
 MIXTURES: dict[str, Mixture] = {
     "CopyPaste": Mixture(
-        "Objects of a sample of the data set put over each sample, by their masks; boxes and keypoints follow.",
+        "Pastes objects of another sample of the dataset onto each sample, by their masks; boxes and keypoints follow.",
         copy_paste,
         {
-            "share": {**SHARE, "default": 0.5, "description": "Of the objects, how many are taken."},
+            "share": {**SHARE, "default": 0.5, "description": "The share of the objects that are pasted."},
             "background": _BACKGROUND,
         },
         each=True,
@@ -252,7 +252,7 @@ MIXTURES: dict[str, Mixture] = {
         scales=False,
     ),
     "CutBlur": Mixture(
-        "A rectangle of one target is another target's, or all but a rectangle; both lie on one grid.",
+        "Replaces a rectangle of one target, or all but a rectangle, by another target on the same grid.",
         cut_blur,
         {
             "alpha": {**SHARE, "default": 0.7, "description": "Side of the rectangle, as a share of the image's."},
@@ -263,14 +263,14 @@ MIXTURES: dict[str, Mixture] = {
         refusal=on_one_grid,
     ),
     "CutMix": Mixture(
-        "A rectangle of each sample is another sample's; labels by the areas, masks and boxes cut alike.",
+        "Replaces a rectangle of each sample by another sample's; mixes labels by area, cuts masks and boxes alike.",
         cut_mix,
         {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
         labels=True,
         needs=("label", *ANNOTATIONS),
     ),
     "MixUp": Mixture(
-        "Each sample blended with another one of the batch, and their labels in the same shares.",
+        "Blends each sample with another of the batch, and their labels in the same proportion.",
         mix_up,
         {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
         labels=True,
@@ -278,7 +278,7 @@ MIXTURES: dict[str, Mixture] = {
         bars=ANNOTATIONS,
     ),
     "Mosaic": Mixture(
-        "Each sample and three of the data set around a point; masks, boxes and keypoints follow.",
+        "Joins each sample and three others of the dataset at a point; masks, boxes and keypoints follow.",
         mosaic,
         {"center_range": _CENTER, "scale": _SCALE, "classes": CLASSES},
         each=True,
@@ -286,7 +286,7 @@ MIXTURES: dict[str, Mixture] = {
         refusal=lambda recipe, arguments: _PAIRS if arguments["scale"] and recipe.facts.scales else "",
     ),
     "Stitch": Mixture(
-        "Each scene goes on as another one beyond a seam, in the same place on every grid.",
+        "Joins each scene to another at a seam, in the same place on every grid.",
         stitch,
         {"seam": _SEAM, "partners": PARTNERS},
         scales=True,
