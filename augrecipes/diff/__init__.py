@@ -75,9 +75,9 @@ def diff(a: Recipe | Source, b: Recipe | Source, modes: Sequence[Mode] = _BOTH) 
         equal_steps += differences.count(None)
     changed = settings(a, b, chosen)
     written = _without_effect(a, b, same=not changed and not steps)
-    sides = (ComparedRecipe(recipe.name, recipe.file, recipe.digest) for recipe in (a, b))
+    old, new = (ComparedRecipe(recipe.name, recipe.file, recipe.digest) for recipe in (a, b))
     notes = (*written, *dict.fromkeys(remarks))
-    return Difference(*sides, chosen, changed, tuple(steps), equal_steps, notes, pictured=(a, b))
+    return Difference(old, new, chosen, changed, tuple(steps), equal_steps, notes, pictured=(a, b))
 
 
 def _section(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[_Pair]:
