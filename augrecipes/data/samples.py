@@ -79,7 +79,7 @@ class Samples(dataset.RecipeDataset):
 
         def table() -> items.SourceTable:
             rows = items.table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
-            arguments.tell_of_absent(parsed, rows.targets_there(parsed.inputs))
+            arguments.warn_of_absent(parsed, rows.present_targets(parsed.inputs))
             return rows
 
         super().__init__(table, parsed, **how)

@@ -19,7 +19,7 @@ from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of
 from augrecipes.recipe.kinds import part
 from augrecipes.sources.columns import label_at
-from augrecipes.sources.files import naming_all
+from augrecipes.sources.files import with_all_files
 from augrecipes.sources.sample import Sample
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int)
     stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
     names = [*ds.pipeline.targets]
     if ds.recipe.scales:  # files have the largest first
-        names = [*ds.pipeline.wanted(0, 0, ds.source.there(unit, stored_epoch))]
+        names = [*ds.pipeline.wanted(0, 0, ds.source.present_images(unit, stored_epoch))]
     try:
         return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
     except DataError as error:
@@ -95,7 +95,7 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
     # The other section of a recipe, which a subset may run, may make what this one reads.
     stored_epoch, names, others = epoch + virtual // len(ds.table), None, dict[str, Any]()
     if scaled:
-        wanted = pipeline.wanted(epoch, virtual, ds.source.there(row, stored_epoch))
+        wanted = pipeline.wanted(epoch, virtual, ds.source.present_images(row, stored_epoch))
         names, others = [name for name in wanted if wanted[name]], dict.fromkeys(wanted)  # what is not read is None
     try:
         targets, extra = ds.source.parts(row, stored_epoch, undecoded=pipeline.reads, names=names)
@@ -107,7 +107,9 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
         if not scaled:
             raise
         paths = ds.table.paths(row)
-        raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
+        raise with_all_files(
+            error, {name: paths[name] for name in paths if name in pipeline.targets}
+        ) from error.__cause__
     sample = as_tensors(output, ds.recipe, views)
     return sample | {name: value for name, value in extra.items() if name not in sample}
 

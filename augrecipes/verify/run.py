@@ -129,7 +129,7 @@ def verify(
             view = comparison.metrics.view
             # Samples take turns to stand for view 0, 1, … of a name, so that all are looked at.
             tile = place.number % views[view] if views else source.tile
-            sample = replace(source.of(dtype), tile=tile)
+            sample = replace(source.as_dtype(dtype), tile=tile)
             refused = comparison.sample(sample, replace(place, index=sample.index, tile=tile, path=sample.path))
             if refused is None:
                 done[view] += 1
@@ -185,7 +185,7 @@ def replay(
 
 def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int) -> Replay:
     """The same, from what is open already."""
-    source = reader.sample(number).of(reader.inputs.dtype or "uint8")
+    source = reader.sample(number).as_dtype(reader.inputs.dtype or "uint8")
     return Replay(source, *(source.run(pipeline, epoch) for pipeline in both))
 
 

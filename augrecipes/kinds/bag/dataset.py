@@ -31,7 +31,7 @@ class TileBags(RecipeDataset):
 
     - `image`: tensor (n, C, H, W) as the recipe's `output` says;
     - `coords`: int64 (n, 2), the (x, y) of the tiles: from the CSV file, or read off the file names (see
-      `augrecipes.sources.paths.place_in`), or -1;
+      `augrecipes.sources.paths.tile_position`), or -1;
     - `bag`: its name; `label`: int, where there are labels;
     - `index`: int, which with the epoch replays the bag; `path`: its folder, or its first tile where a CSV file lists
       them;
