@@ -192,7 +192,7 @@ def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
 
 
 def _check_about(store: Store) -> None:
-    """StoreError, naming the file and the field or column, unless the metadata and columns of a store are consistent."""
+    """StoreError, naming file and field or column, unless the metadata and columns of a store are consistent."""
     index_file, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
     index.check(store.about, "about", index_file, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]

@@ -156,7 +156,7 @@ class Gathering(RecipeDataset):
         self.asked: list[tuple[str, int]] = []
         self.pixels = np.arange(n, dtype=np.uint8)[:, None, None, None] + np.zeros((n, 3, size, size), np.uint8)
 
-    def _runs_at_once(self) -> bool:
+    def _runs_natively(self) -> bool:
         return True
 
     def row_path(self, row: int) -> str:

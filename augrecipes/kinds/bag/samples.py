@@ -83,7 +83,9 @@ def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str,
 def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
     """Tell the loader, or the log, which tiles were left out of a bag."""
     now = current()
-    if now is not None and now.lost is not None:
-        now.lost.extend(Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors)
+    if now is not None and now.left_out is not None:
+        now.left_out.extend(
+            Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors
+        )
     else:
         _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))

@@ -245,7 +245,7 @@ def check_mirax(path: str) -> None:
 
 
 def _within(path: str, text: str, name: str, most: int) -> int:
-    """The largest of the numbers that are said of a name, 1 where clipped are none; all have to be from 1 to `most`."""
+    """The largest value of a key in the text, 1 without any; DataError unless all are from 1 to `most`."""
     values = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
     for value in values:
         if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= most:
