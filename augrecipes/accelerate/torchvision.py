@@ -19,7 +19,7 @@ from PIL import Image
 from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sample_for
 from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.compiler.compile import build
-from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, takes_of
+from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, argument_schemas
 from augrecipes.interop.torchvision import convert, read_transform
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
@@ -60,7 +60,7 @@ def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
     elif [call.name for call in calls[:1]] not in (["PILToTensor"], ["ToImage"]):
         # Pillow always smooths; its nearest pixel is another.
         for line in draft.lines():
-            if "area_for_downscale" in takes_of(line.name):
+            if "area_for_downscale" in argument_schemas(line.name):
                 exact = line.args.get("interpolation") == "nearest"
                 line.args |= {"interpolation": "nearest_exact"} if exact else {"area_for_downscale": "image"}
     return draft

@@ -276,7 +276,7 @@ def _labels_of(dataset: Any) -> Any:
             raise DataError(f"a Subset has index {k}, and its data {len(labels)} samples: give it indices below that")
         return labels[indices]
     if getattr(dataset, "labels", None) is None:
-        how = "a rank_slice is ds.subset(indices), or torch's Subset; or give one number a sample"
+        how = "a part is ds.subset(indices), or torch's Subset; or give one number a sample"
         raise ValueError(f"weights='balanced' needs labels, and a {type(dataset).__name__} has none (.labels): {how}")
     return dataset.labels
 

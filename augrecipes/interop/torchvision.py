@@ -13,8 +13,8 @@ from typing import Any
 
 from augrecipes.interop import reading, timm
 from augrecipes.interop import torchvision_steps as steps
-from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, argument_schemas, name_of
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, convert_calls
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.recipe import model, nodes, outputs, suggest
@@ -210,7 +210,7 @@ def fill_batch(draft: RecipeDraft, calls: Sequence[Call]) -> None:
 
 def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
     """The calls as lines; what has no place in a recipe is among them as left out."""
-    return lines_by(_made, calls, sample)
+    return convert_calls(_made, calls, sample)
 
 
 def _made(call: Call, sample: SampleState) -> list[Item]:
@@ -264,7 +264,7 @@ def _weighed(item: Item, share: float) -> Item:
     """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
     if isinstance(item, LeftOut):
         return item
-    usual = 1.0 if item.steps is not None else takes_of(item.name).get("p", {}).get("default")
+    usual = 1.0 if item.steps is not None else argument_schemas(item.name).get("p", {}).get("default")
     if item.args.get("p", usual) != 1:
         return Line(SEQUENTIAL, {"p": share}, item.place, [item])
     item.args["p"] = share

@@ -216,7 +216,7 @@ test_planted_faults_are_found = planted_faults({
         (plain, "equivalent", lambda of: tuple(replace(s, args=Arguments()) for s in true(of))),
     ),
     "weights as gates": (
-        again(A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)), (plain, "_picked", lambda child: child),
+        again(A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)), (plain, "_weighted_child", lambda child: child),
     ),
     "arguments": (
         again(A.Rotate(limit=17)),

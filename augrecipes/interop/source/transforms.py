@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop import budget, torchvision
-from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
+from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, argument_schemas
 from augrecipes.interop.source import values
 from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
@@ -131,7 +131,7 @@ def _call(call: Call, *, config: bool = False) -> Call:
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
             of_torchvision = call.package.startswith("torchvision")
-            theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else takes_of(call.name)
+            theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else argument_schemas(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
