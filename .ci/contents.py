@@ -1,4 +1,7 @@
-"""What belongs into a wheel, and what does not: `python .ci/contents.py WHEEL...` tells all that is wrong with some."""
+"""What belongs into a wheel, and what does not: `python .ci/contents.py WHEEL...` tells all that is wrong with some.
+
+Called so, it holds bills of material to CycloneDX's schema, too, which the extra `dev` brings.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import re
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 # Measured: 3.0 MB for x86-64, of which 1.3 MB are kernels and libjpeg-turbo, compressed. What slips in shows.
 LARGEST = 3_500_000
@@ -37,7 +41,7 @@ def problems(wheel: Path, native: bool = True) -> list[str]:
     """A line for each thing that is wrong; `native` as the kernels and libjpeg-turbo should be there."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
-        bills = [json.loads(archive.read(name)) for name in names if "/sboms/" in name]
+    bills = bills_of(wheel)
     told = [f"{name}: does not belong there" for name in names if not any(re.fullmatch(e, name) for e in ALLOWED)]
     told += [f"{name}: is missing" for name in WANTED if name not in names]
     brought = {part["name"] for bill in bills for part in bill["components"]}
@@ -53,5 +57,36 @@ def problems(wheel: Path, native: bool = True) -> list[str]:
     return [f"{wheel.name}: {line}" for line in told]
 
 
+def bills_of(wheel: Path) -> list[dict[str, Any]]:
+    """The bills of material that a wheel has in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        return [json.loads(archive.read(name)) for name in archive.namelist() if name.endswith(".cdx.json")]
+
+
+def unlike_cyclonedx(bill: dict[str, Any]) -> list[str]:
+    """Where a bill of material is not as CycloneDX 1.6 has it, a line each; needs the extra `dev`."""
+    from cyclonedx import schema as schemas
+    from jsonschema import Draft7Validator
+
+    folder = Path(schemas.__file__).parent / "_res"
+    files = [folder / f"{name}.SNAPSHOT.schema.json" for name in ("bom-1.6", "spdx", "jsf-0.82")]
+    # They name each other by the names of their files, which are not those that they have themselves.
+    schema, *named = (
+        json.loads(file.read_text(encoding="utf-8")) | {"$id": f"http://cyclonedx.org/schema/{file.name}"}
+        for file in files
+    )
+    # What it names by address is put into it, where it is found without a network.
+    schema["definitions"] |= {each["$id"]: each for each in named}
+    return [f"{error.json_path}: {error.message}" for error in Draft7Validator(schema).iter_errors(bill)]
+
+
+def main() -> None:
+    """Tell all of it; the exit status is 1 where there is anything."""
+    wheels = [Path(name) for name in sys.argv[1:]]
+    told = [line for wheel in wheels for line in problems(wheel)]
+    told += [f"{wheel.name}: {line}" for wheel in wheels for bill in bills_of(wheel) for line in unlike_cyclonedx(bill)]
+    sys.exit("\n".join(told) or 0)
+
+
 if __name__ == "__main__":
-    sys.exit("\n".join(line for name in sys.argv[1:] for line in problems(Path(name))) or 0)
+    main()

@@ -3,13 +3,17 @@
 import importlib.util
 import itertools
 import re
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import augrecipes
 from augrecipes.compat.guard import PROVEN
@@ -162,6 +166,37 @@ def test_everything_that_is_developed_with_is_pinned() -> None:
     needed = [*project["dependencies"], *extras["dev"], *extras["site"]]
     names = {re.match(r"[\w-]+", line)[0].lower() for line in needed}  # type: ignore[index]
     assert names - {name.lower() for name in pins()} == set()
+
+
+def brought(names: set[str], pinned: dict[str, str]) -> set[str]:
+    """What distributions bring along, and what those bring; of one that is here in another version, or not, nothing."""
+    seen: set[str] = set()
+    while names:
+        name = names.pop()
+        seen.add(name)
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        if found.version != pinned.get(name, found.version):
+            continue
+        needs = map(Requirement, found.requires or [])
+        names |= {
+            canonicalize_name(n.name) for n in needs if n.marker is None or n.marker.evaluate({"extra": ""})
+        } - seen
+    return seen
+
+
+@pytest.mark.skipif(sys.platform != "linux" or sys.version_info[:2] != (3, 11), reason="pins are of Linux and 3.11")
+def test_what_that_brings_along_is_pinned_too() -> None:
+    """But for torch's, which are others for each of its builds."""
+    pinned = {canonicalize_name(name): version for name, version in pins().items()}
+    extras = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]
+    needed = {canonicalize_name(Requirement(line).name) for line in extras["dev"]}
+    found = brought(needed, pinned)
+    assert found - set(pinned) == set()
+    del pinned["py-serializable"]  # planted
+    assert found - set(pinned) == {"py-serializable"}
 
 
 def test_what_is_cited_is_this() -> None:

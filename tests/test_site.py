@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import augrecipes as ar
+from augrecipes.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 CODE = ROOT / ".ci" / "website"
@@ -34,7 +35,7 @@ def website() -> Iterator[dict[str, ModuleType]]:
 def texts(website: dict[str, ModuleType]) -> dict[str, str]:
     """Every page of the site as Markdown, by its path, as it is built from; the cards of recipes are left out."""
     pages, names = website["pages"], website["reference"].names()
-    found = website["gallery"].texts() | website["reference"].texts()
+    found = website["gallery"].texts() | website["reference"].texts() | website["commands"].texts()
     for source, page in pages.sources().items():
         if source.endswith(".md"):
             text = (ROOT / source).read_text(encoding="utf-8")
@@ -125,6 +126,22 @@ def test_a_name_without_a_page_is_an_error(website: dict[str, ModuleType], monke
     monkeypatch.setattr(reference, "GROUPS", {page: group for page, group in reference.GROUPS.items() if page != "tta"})
     with pytest.raises(ValueError, match="add that to GROUPS"):
         reference.groups()
+
+
+def test_every_command_is_on_the_page_of_commands_with_all_that_it_takes(texts: dict[str, str]) -> None:
+    """As argparse knows it, which also reads the words of users."""
+    page = texts["reference/commands.md"]
+    sections = dict(re.findall(r"^## `augrecipes ([\w-]+)`.*?\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    assert [*sections] == [command.name for command in COMMANDS]
+    for command in COMMANDS:
+        options = set(re.findall(r"--[a-z][a-z-]*", command.parser().format_help()))
+        text = sections[command.name]
+        assert {option for option in options if f"`{option}" not in text} == {"--help"}
+        assert all(f"`{how['metavar']}`" in text for names, how in command.arguments if names[0][0] != "-")
+        assert f"| [`{command.name}`](#{command.name}) | " in page
+        assert text.count("```") % 2 == 0
+        assert "%%" not in text
+        assert "[default" not in text
 
 
 def test_every_recipe_of_the_gallery_is_on_the_page_of_a_task(website: dict[str, ModuleType]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 
 import check
+import commands
 import gallery
 import pages
 import reference
@@ -33,7 +34,7 @@ def build(out: Path, shrink: int = 1) -> Path:
     """
     docs = pages.clear(out / "docs")
     pages.stage(docs, reference.names(), gallery.cards_of)
-    for page, text in (gallery.texts() | reference.texts()).items():
+    for page, text in (gallery.texts() | reference.texts() | commands.texts()).items():
         pages.write(docs / page, text)
     with tempfile.TemporaryDirectory() as folder:
         gallery.draw_pictures(docs / "gallery", gallery.draw_data(Path(folder), shrink))

@@ -14,9 +14,14 @@ from augrecipes.cli.terminal import complain, exit_status, hush, put, say, say_l
 from augrecipes.errors import AugrecipesError
 
 _ABOUT = "Write what should happen to your training images; augrecipes decides how and where it runs."
-_STATUSES = (
+STATUSES = (
     "Exit status: 0 all is well · 1 a lint error, defective data, or a promise not kept · 2 not a valid recipe, file "
     "or usage · 130 interrupted.  Start with: augrecipes list"
+)
+
+OPTIONS = (
+    option("--version", None, "Show the version and exit."),
+    repeated("--plugin", "FILE.py", "Run this file first; it registers step classes (ar.register). Repeatable."),
 )
 
 
@@ -102,9 +107,5 @@ def _root(usage: str) -> CommandParser:
     """Reads what stands before a command."""
     widest = max(map(len, BY_NAME))
     listed = "\n".join(f"  {command.name:<{widest}}  {command.about}" for command in COMMANDS)
-    arguments = (
-        option("--version", None, "Show the version and exit."),
-        repeated("--plugin", "FILE.py", "Run this file first, which registers classes (ar.register). Repeatable."),
-    )
-    epilog = f"Commands:\n{listed}\n\n{paragraphs(_STATUSES, width())}"
-    return CommandParser("augrecipes", usage, _ABOUT, arguments, epilog=epilog)
+    epilog = f"Commands:\n{listed}\n\n{paragraphs(STATUSES, width())}"
+    return CommandParser("augrecipes", usage, _ABOUT, OPTIONS, epilog=epilog)

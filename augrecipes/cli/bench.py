@@ -1,4 +1,4 @@
-"""Recipes side by side, on one's own data: `bench`, how fast they are, and `trial`, what they teach a small network."""
+"""Recipes side by side, on your data: `bench`, how fast they are, and `trial`, what they teach a small network."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def bench(args: Namespace) -> None:
       augrecipes bench sr-x4 hr=DIV2K/HR lr=DIV2K/X4 --train-step train.py
 
     Recipes take turns batch by batch, one thread each. A verdict is given only where the spread allows one. --workers
-    times whole epochs of each recipe at its last level, in this process, with threads and with processes, and says
-    which to use.
+    times whole epochs of each recipe at the last of its levels, in this process, with threads and with processes, and
+    says which to use.
 
-    --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME (model) is an
-    nn.Module, or makes one without arguments; it gets batch["image"], of pairs the smallest scale, of views each:
+    --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME, by default model, is
+    an nn.Module or a function that returns one. It gets batch["image"]; of pairs the smallest scale, of views each one:
 
     \b
       model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.LazyLinear(10))
-      def loss(output, batch):  # without: a mean square to the largest scale
+      def loss(output, batch):  # default: mean squared error to the largest scale
           return nn.functional.cross_entropy(output, batch["label"])
-      def optimizer(model):           # without: SGD
+      def optimizer(model):     # default: SGD
           return torch.optim.AdamW(model.parameters())
 
-    A number such as --train-step 30 is the milliseconds that a GPU would work on a batch: bench waits that long.
+    A number, such as --train-step 30, is how many milliseconds a GPU would work on a batch: bench waits that long.
 
     Exit status: 0 measured, 1 slower than the baseline allows or a lint error, 2 a recipe, data or baseline that cannot
     be used.
@@ -135,9 +135,9 @@ def trial(args: Namespace) -> None:
       augrecipes trial mine.yaml --data photos/ --ablate
       augrecipes trial a.yaml b.yaml --data photos/ --model train.py:make
 
-    All recipes begin with the same weights and see the same samples in the same order, with the same draws for the
-    steps that they share; each further seed changes all three. Trainings are kept: the same command gives the same
-    table, and a stopped one goes on.
+    All recipes start with the same weights and see the same samples in the same order, with the same draws for the
+    steps that they share; each further seed changes all three. Results are kept: the same command gives the same table,
+    and continues a trial that was stopped.
 
     Exit status: 0 measured, 1 a lint error, 2 a recipe, data or model that cannot be used.
     """

@@ -38,9 +38,9 @@ def check_data(args: Namespace) -> None:
       augrecipes check-data photos/ --recipe my.yaml -o labels.png
       augrecipes check-data detection instances.json --recipe my.yaml
 
-    With --recipe R it also measures what R's training steps do to the labels: how much crops leave of masks, boxes and
-    keypoints, whether colours tell the classes and still do after the steps, and which classes look like another once
-    they are mirrored. These figures do not change the exit status.
+    With --recipe R, the command also measures what R's training steps do to the labels: how much of masks, boxes and
+    keypoints the crops leave, whether colours tell the classes apart and still do after the steps, and which classes
+    look like another class once mirrored. These figures do not change the exit status.
 
     \b
     Exit status:
@@ -161,8 +161,8 @@ def verify(args: Namespace) -> None:
       augrecipes verify my.yaml photos/ --samples 500 --epochs 3 -o worst.png
       augrecipes verify sr-x4 hr=DIV2K/HR lr=DIV2K/LR_bicubic/X4
 
-    Where the plan does not merge resampling, images are compared value by value. Where it does, both must show the
-    same things at the same places, to a few hundredths of a pixel.
+    Where the plan does not merge resampling, images are compared value by value. Where it does, both images must show
+    the same things at the same places, to a few hundredths of a pixel.
 
     Exit status: 0 every contract holds, 1 a broken contract or a lint error, 2 a recipe or data that cannot be used.
     """

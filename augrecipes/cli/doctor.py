@@ -21,7 +21,7 @@ def doctor(args: Namespace) -> None:
       augrecipes doctor
       augrecipes doctor --json
 
-    A bug report needs this text: it names no folder, no host and no user.
+    Put this text into a bug report: it names no folder, no host and no user.
 
     Exit status: 0 nothing that matters is missing, 1 something is broken: a library, the kernels, or OpenCV installed
     twice.

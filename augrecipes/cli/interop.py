@@ -24,7 +24,7 @@ _LEVELS: tuple[Optimize, ...] = ("exact", "fast")
 
 
 def import_(args: Namespace) -> None:
-    """Make a recipe of another framework's pipeline, and say what changed and how much faster it is.
+    """Make a recipe from another framework's pipeline, and say what changed and how much faster it is.
 
     \b
     Examples:
@@ -35,16 +35,16 @@ def import_(args: Namespace) -> None:
       augrecipes import train_span_otf.toml -o recipe.yaml
       curl https://.../train.py | augrecipes import - -o recipe.yaml
 
-    Python source with pipelines of albumentations or torchvision, files that A.save wrote, configs of MMDetection,
-    MMSegmentation, Hydra and LightningCLI, and option files of BasicSR, traiNNer-redux and neosr are read. A value that
-    the source does not hold stands in the recipe as a comment to fill in, or is given with --set. FILE.py:NAME and
-    MODULE:NAME run that file or module, because you ask for it: it may hold an A.Compose, transforms of torchvision,
-    or a function without arguments that makes them.
+    SOURCE may be Python source with pipelines of albumentations or torchvision, a file that A.save wrote, a config of
+    MMDetection, MMSegmentation, Hydra or LightningCLI, or an option file of BasicSR, traiNNer-redux or neosr. Where the
+    source does not hold a value, the recipe gets a comment for you to fill in, or you give the value with --set.
+    FILE.py:NAME and MODULE:NAME run that file or module. NAME may be an A.Compose, transforms of torchvision, or a
+    function without arguments that returns them.
 
     \b
     Exit status:
       0  all of it is in the recipe
-      1  parts are not supported; they stand in the recipe as comments
+      1  parts are not supported; the recipe lists them in comments
       2  nothing can be imported
     """
     from augrecipes.interop.importing import draft_of
@@ -123,9 +123,9 @@ def eject(args: Namespace) -> None:
       augrecipes eject stained-tissue -o transforms.py
       augrecipes eject my.yaml --json aug.json
 
-    Code has both sections, JSON the one of --mode. Steps that only augrecipes has are imported from it. Albumentations
-    then draws in its own way: random parameters no longer depend on epoch and index. Pairs, and bags whose tiles
-    share random parameters are refused: no Compose can run them.
+    Python code holds both sections, JSON the section of --mode. Both import the steps that only augrecipes has.
+    Albumentations then draws in its own way: random parameters no longer depend on epoch and index. Pairs, and bags
+    whose tiles share random parameters, are refused: no Compose can run them.
 
     Exit status: 0 written, 2 a recipe that cannot be used, or that albumentations cannot run.
     """

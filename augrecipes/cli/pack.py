@@ -44,10 +44,10 @@ def pack(args: Namespace) -> None:
       augrecipes pack folder-128 photos/ --out photos-128 --engine ray
       augrecipes pack folder-128 s3://shop/in --out s3://shop/out --shard-size 1G
 
-    Without --epochs only the leading deterministic steps are baked. To go on after an interruption, give the same
-    command again: files that are complete are kept.
+    Without --epochs, only the leading deterministic steps are baked. To resume after an interruption, give the same
+    command again: complete files are kept.
 
-    Parts may be packed on any machine, in any order. --merge leaves them in place, and their folder becomes a store.
+    Parts may be packed on any machine, in any order. --merge leaves them in place and makes their folder a store.
 
     Exit status: 0 all is packed, 1 some inputs are unreadable (they are listed) or the recipe has a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.

@@ -116,7 +116,7 @@ def _writable(text: str) -> str:
     return text
 
 
-_ABOUT_JSON = "Print JSON for programs, or write it to this file: NAME.json, or --json=ANY."
+_ABOUT_JSON = "Print JSON, or write it to this file: --json NAME.json, or --json=NAME."
 JSON = option(_JSON, "[FILE]", _ABOUT_JSON, type=_writable)
 
 

@@ -1,4 +1,4 @@
-"""What recipes and steps say and do, without running them: `list`, `step`, `schema`, `explain`, and `diff` of two."""
+"""What recipes and steps say and do, without running them: `list`, `step`, `schema`, `explain` and `diff`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODES: dict[str, tuple[Mode, ...]] = {"train": ("train",), "eval": ("eval",), "
 
 
 def list_gallery(args: Namespace) -> None:
-    """List the gallery: recipes that every command takes by name.
+    """List the recipes of the gallery, which every command takes by name.
 
     \b
     Examples:
@@ -35,7 +35,7 @@ def list_gallery(args: Namespace) -> None:
 
 
 def step(args: Namespace) -> None:
-    """Say what a step does, how it runs, what becomes of masks and boxes, and which arguments it takes.
+    """Say what a step does, how it runs, how it treats masks and boxes, and which arguments it takes.
 
     \b
     Examples:
@@ -43,8 +43,8 @@ def step(args: Namespace) -> None:
       augrecipes step StainJitter
       augrecipes step Rotate --json
 
-    Steps are albumentations' classes, augrecipes' own, groups, policies, those of `batch:`, and classes that --plugin
-    registers. Every step also takes id, which keys its random parameters.
+    Steps are the classes of albumentations and of augrecipes, groups, policies, the steps of `batch:`, and classes that
+    --plugin registers. Every step also takes id, which keys its random parameters.
     """
     from augrecipes.ops.refused import REFUSED
     from augrecipes.recipe import suggest
@@ -72,7 +72,7 @@ def schema(args: Namespace) -> None:
     Example:
       augrecipes schema --json recipe.schema.json
 
-    A recipe names it in its first lines: # yaml-language-server: $schema=recipe.schema.json
+    A recipe names the schema in its first lines: `# yaml-language-server: $schema=recipe.schema.json`
     """
     from importlib.resources import files
 
@@ -88,7 +88,7 @@ def schema(args: Namespace) -> None:
 
 
 def explain(args: Namespace) -> None:
-    """Show a recipe's steps with the arguments that take effect, the plan, the rules that made it, and what stayed.
+    """Show a recipe's steps with their effective arguments, its plan, the rules that made it, and what they left.
 
     \b
     Examples:
@@ -98,9 +98,9 @@ def explain(args: Namespace) -> None:
       augrecipes explain my.yaml --epoch 10
       augrecipes explain sr-x4 hr=0001.png lr=0001x4.png
 
-    With data, the first image, pair or tile is used to time each step, in ms per sample: as written, and as planned.
-    Both run in turns with the same random parameters. A step that acts in some samples counts as 0 in the others, and
-    postponed work counts where it is done: that of a crop in a later step, or in the output conversion.
+    With data, each step is timed on the first image, pair or tile, in ms per sample: as written, and as planned. The
+    two take turns and draw the same random parameters. A step that is skipped in a sample counts as 0 there. Postponed
+    work counts where it is done: that of a crop in a later step, or in the output conversion.
 
     Exit status: 0 printed, 1 a lint error of the recipe, 2 a recipe or image that cannot be used.
     """
@@ -153,7 +153,7 @@ def diff(args: Namespace) -> None:
       augrecipes diff old.yaml new.yaml --data tiles/ -o grid.png
 
     Layout, comments, the order of keys and written-out defaults do not count. --set and --without change B. With data,
-    an image shows the source, A, B and their difference for the same seed, epoch and index; with --mode both it shows
+    a picture shows the source, A, B and their difference for the same seed, epoch and index; with --mode both, it shows
     the training steps.
 
     \b

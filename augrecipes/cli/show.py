@@ -1,4 +1,4 @@
-"""What a recipe does, to look at: `preview` draws it, `studio` shows it in the browser, `demo` on images of its own."""
+"""What a recipe does, to look at: `preview` draws it, `studio` shows it in the browser, `demo` on drawn images."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def studio(args: Namespace) -> None:
       augrecipes studio my.yaml --data photos/ --read-only
       augrecipes studio folder-128 --data tissue-128
 
-    The server listens on this machine only, and answers only requests with the token in the address. Without --data it
-    shows images that the demo draws. Ctrl-C ends it.
+    The server listens on this machine only, and answers only requests that carry the token in the address. Without
+    --data, it shows the drawn images of the demo. Ctrl-C ends it.
 
-    Exit status: 0 ended, 2 a recipe or data that cannot be used, or the extra `studio` is not installed.
+    Exit status: 0 stopped, 2 a recipe or data that cannot be used, or the extra `studio` is not installed.
     """
     if args.recipe is not None and is_data(args.recipe):
         raise refusal(f"{args.recipe!r} is not a recipe; give data as --data {args.recipe}", "RECIPE")
@@ -74,7 +74,7 @@ def studio(args: Namespace) -> None:
 
 
 def demo(args: Namespace) -> None:
-    """Draw a small data set, run recipes over it, and show that every sample can be made again.
+    """Draw a small dataset, run recipes over it, and show that every sample can be reproduced.
 
     \b
     Example:

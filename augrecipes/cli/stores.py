@@ -26,7 +26,7 @@ def verify_store(args: Namespace) -> None:
     Example:
       augrecipes verify-store photos-128
 
-    Exit status: 0 every byte is as it was packed, 1 some are not (they are named), 2 no such store.
+    Exit status: 0 every byte is as it was packed, 1 some bytes are not (their files are named), 2 no such store.
     """
     stores = [*args.words, *args.data]
     if len(stores) != 1:
@@ -55,7 +55,7 @@ def _tell_faults(faults: Sequence[Fault]) -> None:
 def cache(args: Namespace) -> None:
     """Show what your cache folder keeps from run to run, or clear it. Nothing is written beside your data.
 
-    The folder is AUGRECIPES_CACHE, or in the system's own cache folder. It may be cleared at any time.
+    The folder is AUGRECIPES_CACHE, or lies in the system's cache folder. You may clear it at any time.
 
     \b
     Examples:
