@@ -139,7 +139,7 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]
     """The transforms in runs: those that one recipe holds, and between them those that run as they were."""
     calls = [read_transform(each, "pipeline", repeat(place)) for place, each in enumerate(transforms)]
     draft, evaluates, ended = draft_of(calls), not any(map(is_random, calls)), ""
-    left = {each.line: each.message.partition(": ")[0] for each in (*draft.left_out(), *draft.faults())}
+    left = {each.line: each.message.partition(": ")[0] for each in (*draft.left_out(), *draft.problems())}
     reasons: list[str] = []
     for place, call in enumerate(calls):
         reasons.append(ended or left.get(place) or _why_not(call, calls[place + 1 :], evaluates=evaluates))

@@ -246,7 +246,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
     steps = map(plain.transform, plain.equivalent(recipe.section(mode) or ()))
-    return A.Compose([*steps, *last_of(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
+    return A.Compose([*steps, *output_objects(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
 
 
 class StockPipeline:
@@ -314,7 +314,7 @@ class StockPipeline:
         return kinds.part(self._kind, "pipeline").BagResult(out, tuple(range(len(tiles))))
 
 
-def last_of(output: Output) -> list[Any]:
+def output_objects(output: Output) -> list[Any]:
     """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
     dtype = "uint8" if output.dtype == "uint8" else "float32"
-    return plain.last_of(replace(output, dtype=dtype, color="rgb", layout="hwc"))
+    return plain.output_objects(replace(output, dtype=dtype, color="rgb", layout="hwc"))

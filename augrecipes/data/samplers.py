@@ -84,11 +84,10 @@ class SampledSchedule(BatchSchedule):
 
     def fingerprint(self) -> dict[str, Any]:
         """As in `BatchSchedule`, with the samplers' classes, and batch size or number of ranks if these decide it."""
-        own = {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
+        own: dict[str, Any] = {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
         own |= {"batch_size": self.batch_size} if self.gives_batches else {}
-        return (
-            super().fingerprint() | own | ({} if (ranks := ranks_of(self.sampler)) is None else {"world_size": ranks})
-        )
+        own |= {} if (ranks := ranks_of(self.sampler)) is None else {"world_size": ranks}
+        return super().fingerprint() | own
 
     def order_digest(self, epoch: int) -> str | None:
         """A digest of the order, since a sampler with a generator of its own may not repeat it.

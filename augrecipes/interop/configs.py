@@ -141,7 +141,7 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     if whose == transforms.RFDETR:
         draft.note(transforms.RFDETR_NOTE)
     if document.root is not None and (name := _object_at(found.path, top)):
-        draft.offer(transforms.UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
+        draft.offer(transforms.NOT_IN_FILE, f"; or run it: `augrecipes import {document.file}:{name}`")
     return draft
 
 

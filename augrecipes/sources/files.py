@@ -61,8 +61,8 @@ def read_image(
             says, by default an error.
         frames: `first` reads the first of several pages or frames; `channels` reads the grey pages of a TIFF, as many
             as `channels`, as one image; `error` refuses several. None: as AUGRECIPES_FRAMES says, by default an error.
-        dtype: `uint8`; `uint16` for files of 9 to 16 bits per sample; `float32` for files of floats, all of them
-            finite. Values are the file's own, even where zero is white.
+        dtype: `uint8`; `uint16` for files of 9 to 16 bits per sample; `float32` for files of floats, whose values it
+            must hold exactly. Values are the file's own, even where zero is white.
         has_range: the recipe declares the range of values, so files of fewer bits are read too, and integers as
             floats, with unchanged values.
         icc: `srgb` converts 8-bit grey and RGB from the file's colour profile (ICC) to sRGB, as Pillow's ImageCms

@@ -50,7 +50,7 @@ class Expressions(state.State):
             case ast.Constant(value=value) if isinstance(value, Key):
                 return value
             case ast.Name(id=name):
-                outside = values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
+                outside = values.OutsideName(values.USUAL_MODULES.get(name, name), name in values.USUAL_MODULES)
                 return self.scope.get(name, outside)
             case ast.Attribute(value=inner, attr=name):
                 return self.attribute(name, self.value(inner))

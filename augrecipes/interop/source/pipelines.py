@@ -23,7 +23,7 @@ from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 _USUAL = "train_pipeline"
-NAMES = frozenset({*torchvision.PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.HOLDING})
+NAMES = frozenset({*torchvision.PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.CONTAINERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _differ(one: Match, other: Match) -> bool:
 
 def _assumption(test: Test) -> str:
     setting = transforms.setting_of(test.roots)
-    return f"{transforms.UNTOLD} `{test.text}` in line {test.at.line}; it was taken as true{setting}"
+    return f"{transforms.NOT_IN_FILE} `{test.text}` in line {test.at.line}; it was taken as true{setting}"
 
 
 def _path_matches(evaluator: statements.Evaluator) -> PathMatches:
@@ -120,15 +120,15 @@ def _path_matches(evaluator: statements.Evaluator) -> PathMatches:
 
 def _pipelines(evaluator: statements.Evaluator) -> Iterator[NamedValue]:
     """Yield created values that are not part of another: each Compose, then groups, then lists."""
-    holders = [each.value for each in evaluator.created if each.value.name in transforms.HOLDING]
+    holders = [each.value for each in evaluator.created if each.value.name in transforms.CONTAINERS]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
     alone = [each for each in evaluator.created if id(each.value) not in inside]
     composes = [each for each in alone if each.value.name in transforms.COMPOSES]
-    whole = [each for each in alone if each.value.name == timm.WHOLE and each.value.path.startswith("timm.")]
+    whole = [each for each in alone if each.value.name == timm.CREATE_TRANSFORM and each.value.path.startswith("timm.")]
     mixing = [
         each
         for each in alone
-        if each.value.name in {*torchvision.MIXING, *transforms.HOLDING}
+        if each.value.name in {*torchvision.MIXING, *transforms.CONTAINERS}
         and torchvision.mixes(transforms.call_of(each.value))
     ]
     lists = [each for each in evaluator.containers if _is_list(each.value) and inside.isdisjoint(map(id, each.value))]

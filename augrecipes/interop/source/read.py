@@ -76,7 +76,8 @@ def read(
     if unread or any(each.exhausted for each in readings.values()):
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
     if unread:
-        way = f"{transforms.UNTOLD} {unread} more tests, which were taken as true: leave only the pipeline in the file"
+        tests = f"{transforms.NOT_IN_FILE} {unread} more tests, which were taken as true"
+        way = f"{tests}: leave only the pipeline in the file"
         pipelines = tuple(replace(each, assumed=(*each.assumed, way)) for each in pipelines)
     own = {key: value for key, value in readings[TestChoice()].module.items() if key != _BASE}
     return SourceReading(pipelines, _extended(base, own) if base else own, notes)
