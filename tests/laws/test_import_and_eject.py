@@ -225,7 +225,7 @@ test_planted_faults_are_found = planted_faults({
     "boxes": (
         again(A.Blur(), bbox_params=A.BboxParams("yolo", min_area=3)), (plain, "processors_of", lambda inputs: {}),
     ),
-    "output": (again(A.Normalize(mean=(0.1,) * 3)), (plain, "last_of", lambda output: [A.Normalize()])),
+    "output": (again(A.Normalize(mean=(0.1,) * 3)), (plain, "output_objects", lambda output: [A.Normalize()])),
 })  # fmt: skip
 
 
