@@ -23,7 +23,7 @@ OPEN = 64
 """Archives that a process keeps open."""
 _BLOCK = 512
 _WINDOW = 4096  # bytes read at once, so that small files and the next headers come along
-_MOST_METADATA = 1 << 20  # bytes of a long name, or of pax records
+_MOST_METADATA = 1 << 20  # bytes of a member's headers, with long names and pax records
 _TRAILER = 1 << 16  # bytes checked after the last file
 _BAD_NAME = re.compile(rb"[\x00-\x1f\x7f]|(?:\A|/)\.\.(?:/|\Z)")
 _NO_FILES = (tarfile.DIRTYPE, b"V")  # folders, and the name of a volume
@@ -169,10 +169,23 @@ def _check_end(rest: bytes) -> None:
 
 
 class _Headers(io.BufferedReader):
-    """A reader for tarfile, which refuses the large reads that a hostile header asks for."""
+    """A reader for tarfile, which refuses the large reads that a hostile header asks for.
+
+    Newer releases of tarfile read a long name in pieces, so the pieces of one member's headers are added up: tarfile
+    seeks before each member.
+    """
+
+    _member_bytes = 0
+
+    def seek(self, place: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a position, where the headers of a member begin."""
+        self._member_bytes = 0
+        return super().seek(place, whence)
 
     def read(self, count: int | None = -1, /) -> bytes:
-        """As of any file, up to a limit."""
-        if count is None or not 0 <= count <= _MOST_METADATA:
-            raise ValueError(f"{count:,} bytes of names and the like are beyond all limits")
+        """As of any file, up to a limit per member."""
+        if count is None or not 0 <= count <= _MOST_METADATA - self._member_bytes:
+            limit = f"{_MOST_METADATA:,} bytes"
+            raise ValueError(f"names and the like are beyond all limits ({limit}): make the archive again")
+        self._member_bytes += count
         return super().read(count)
