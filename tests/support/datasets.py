@@ -75,7 +75,7 @@ class Counting(Dataset[Any]):
         virtual = index + repeat * self.n
         if index in self.broken:
             error = DataError("broken", f"{index}.png")
-            raise SkipError(error, self.seed, virtual) if self.skip and now and now.lost is not None else error
+            raise SkipError(error, self.seed, virtual) if self.skip and now and now.left_out is not None else error
         value = mix(self.seed, epoch, virtual) >> 1
         return {"image": torch.tensor([value]), "index": virtual, "path": f"{index}.png"}
 
