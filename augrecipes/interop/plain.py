@@ -48,8 +48,7 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
         super().__init__(p=p)
         self.dtype, self.color, self.mean, self.std, self.value_range = dtype, color, mean, std, value_range
         normalize = None if mean is None or std is None else Normalize(tuple(mean), tuple(std))
-        low, high = value_range
-        self._output = Output(dtype, "hwc", normalize, (float(low), float(high)), color)
+        self._output = Output(dtype, "hwc", normalize, (float(value_range[0]), float(value_range[1])), color)
 
     @staticmethod
     def arguments_of(output: Output) -> dict[str, Any]:

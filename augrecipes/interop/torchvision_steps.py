@@ -200,12 +200,7 @@ def random_resize(args: Args, sample: SampleState) -> list[Item]:
 
 # ColorJitter's neutral ranges, and RandomPhotometricDistort's defaults.
 _NEUTRAL = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
-_DISTORT_DEFAULTS = {
-    "brightness": [0.875, 1.125],
-    "contrast": [0.5, 1.5],
-    "saturation": [0.5, 1.5],
-    "hue": [-0.05, 0.05],
-}
+_DISTORTION = {"brightness": [0.875, 1.125], "contrast": [0.5, 1.5], "saturation": [0.5, 1.5], "hue": [-0.05, 0.05]}
 
 
 def color_jitter(args: Args, sample: SampleState) -> list[Item]:
@@ -226,7 +221,7 @@ def photometric_distort(args: Args, sample: SampleState) -> list[Item]:
     p = args.get("p", 0.5)
 
     def change(key: str) -> Line:
-        return sample.line("ColorJitter", **{**_NEUTRAL, key: _range(key, Args(_DISTORT_DEFAULTS | args))}, p=p)
+        return sample.line("ColorJitter", **{**_NEUTRAL, key: _range(key, Args(_DISTORTION | args))}, p=p)
 
     return [*photometric(change, sample.place), sample.line("ChannelShuffle", p=p)]
 
@@ -261,31 +256,31 @@ def erasing(args: Args, sample: SampleState) -> list[Item]:
 
 
 def gray(args: Args, sample: SampleState) -> list[Item]:
-    """Grey always; of one channel, where one is asked for."""
+    """Grayscale; the output has one channel if `num_output_channels` is 1."""
     if int(args.get("num_output_channels", 1)) == 1:
         sample.output["color"] = "gray"
     return [sample.line("ToGray", p=1.0)]
 
 
 def gaussian_noise(args: Args, sample: SampleState) -> list[Item]:
-    """Noise of one strength."""
+    """GaussianNoise, with a fixed mean and standard deviation."""
     ranges = {"std_range": args.ends("sigma", 0.1), "mean_range": args.ends("mean", 0.0)}
     return [sample.line("GaussNoise", **ranges, p=1.0)]
 
 
 def jpeg(args: Args, sample: SampleState) -> list[Item]:
-    """Coded and decoded, at a quality of a range."""
+    """JPEG: compression with a quality from a range."""
     return [sample.line("ImageCompression", quality_range=[int(end) for end in args.ends("quality")], p=1.0)]
 
 
 def sharpness(args: Args, sample: SampleState) -> list[Item]:
-    """Sharper or smoother by one factor."""
+    """RandomAdjustSharpness, with a fixed factor."""
     factor = float(args.numbers("sharpness_factor")[0])
     return [sample.line("Sharpness", factor=[factor, factor], p=args.get("p", 0.5))]
 
 
 def posterize(args: Args, sample: SampleState) -> list[Item]:
-    """Fewer bits."""
+    """RandomPosterize: reduces the bits of each channel."""
     return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
 
 
@@ -294,7 +289,7 @@ def mixture(name: str, args: Args, sample: SampleState) -> list[Item]:
     return [sample.line(name, alpha=args.get("alpha", 1.0), partners="roll", classes=args.get("num_classes"))]
 
 
-# Of each class what makes steps of its arguments.
+# Converters of arguments to steps, by class.
 MAKERS: dict[str, Maker] = {
     **{name: partial(mixture, name) for name in ("CutMix", "MixUp")},
     "CenterCrop": center_crop,
