@@ -184,7 +184,7 @@ class SlideFiles:
         errors = [result for result in results if isinstance(result, DataError)]
         if errors and (check or len(errors) == len(paths)):
             text = f"{len(errors)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" leaves them out)' if check and len(errors) < len(paths) else ""
+            more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
             raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}{more}:{listed(map(str, errors))}")
         for error in errors:
             _log.warning("slide left out: %s", error)
