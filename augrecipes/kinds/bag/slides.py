@@ -75,12 +75,12 @@ class WindowPaths(PathTable):
 
     def encoded(self, index: int) -> bytes:
         """The name of a window with its slide's path, as bytes."""
-        window = self._checked(index)
+        window = self._normalised(index)
         return self.slides.encoded(self.slide_of(window)) + self._place(window)
 
     def name(self, index: int) -> str:
         """The name of a window with its slide's name."""
-        window = self._checked(index)
+        window = self._normalised(index)
         return self.slides.name(self.slide_of(window)) + os.fsdecode(self._place(window))
 
     def take(self, indices: Any) -> PathTable:
@@ -94,7 +94,7 @@ class WindowPaths(PathTable):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SlideTable(columns.GivenTable, BagTable):
+class SlideTable(columns.ArrayTable, BagTable):
     """Slides, and the windows of each that are its tiles.
 
     Attributes:
