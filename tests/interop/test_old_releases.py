@@ -164,7 +164,7 @@ def test_whatever_was_written_nothing_fails_and_nothing_is_lost_in_silence(part:
         if entry["class"] in OUTPUTS:
             continue
         rng = random.Random(f"{entry['class']} {entry['first']}")
-        for _ in range(4):
+        for _ in range(2):
             old = drawn(entry, rng)
             draft = compose(old, call("D4"))
             assert draft.recipe().steps[-1].name == "D4"

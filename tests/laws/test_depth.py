@@ -4,6 +4,7 @@ moves pixels moves them to the bit, and pixels of no data mean nothing to any st
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ _JUMPS = {"PoissonNoise", "ShotNoise", "UnsharpMask", "Solarize", "SolarizeAdd"}
 _STILL = ("HorizontalFlip", "VerticalFlip", "Transpose", "RandomRotate90", "D4", "SquareSymmetry")
 
 
+@cache
 def smooth(seed: int, channels: int, size: tuple[int, int] = (68, 76)) -> np.ndarray:
     """An image of 16 bits of which all levels are used."""
     noise = np.random.default_rng(seed).random((*size, channels), np.float32)
@@ -61,7 +63,7 @@ def made(step: Step, inputs: Inputs, image: np.ndarray, index: int) -> Any:
 
 
 def check_step(step: Step, dtype: str, *, draws: int = 2) -> None:
-    for channels in (1, 2, 3, 4, 5, 9):
+    for channels in (1, 3, 4, 9) if dtype == "uint16" else (2, 3, 5):
         image = smooth(channels, channels)
         given = image if dtype == "uint16" else as_floats(image, _RANGE)
         for index in range(draws):

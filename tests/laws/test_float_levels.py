@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from augrecipes.ops.registry import effective, record_of, takes
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.verify import verify
 
-_DRAWS = 6
+_DRAWS = 3
 
 
+@cache
 def ramp() -> np.ndarray:
     """No value of it is a level, and there are far more of them than levels."""
     y, x = np.mgrid[: SIZE[0], : SIZE[1]] / np.array(SIZE).reshape(2, 1, 1)

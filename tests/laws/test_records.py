@@ -189,7 +189,7 @@ def test_draws_and_gains(step: Step, dtype: str, long: bool) -> None:
 def test_who_draws_by_the_mask(step: Step) -> None:
     record = op_record(step.name)
     assert record.draws_from is not None
-    image = next(pictures(1, "uint8"))
+    image = pictures(1, "uint8")[0]
     ran = [run(step, 1, image, mask_of(seed)) for seed in range(3)]
     drawn = [(one.drawn, one.params) for one in ran]
     assert (drawn[0] == drawn[1] == drawn[2]) != ("mask" in record.draws_from)
@@ -198,7 +198,7 @@ def test_who_draws_by_the_mask(step: Step) -> None:
 @pytest.mark.parametrize("name", ["ISONoise", "ShotNoise"])
 def test_who_draws_by_the_image(name: str) -> None:
     """What is said of them costs speed: it must be so."""
-    image, mask = next(pictures(1, "uint8")), mask_of(1)
+    image, mask = pictures(1, "uint8")[0], mask_of(1)
     assert any(
         run(Step(name), i, image, mask).drawn != run(Step(name), i, neighbour(image, i), mask).drawn for i in range(20)
     )

@@ -157,6 +157,8 @@ def kill_writers(format: str, step: int, seed: int, planted: str = "") -> dict[s
                 found[left] += 1
             else:
                 found["wrong"].append(f"{last}: {left}")
+                if planted:
+                    break  # it is seen
         return found
 
 
