@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.folders import draw
-from support.kinds import IMAGE, KINDS, Kind, by_kind, data_of, pixels, recipe_of
+from support.kinds import IMAGE, KINDS, Kind, data_of, pixels, recipe_of
 from support.stores import all_of, files_in
 from test_pack import EPOCHS, InterruptedRunError
 
@@ -61,9 +61,13 @@ def same_store(arguments: tuple[Any, Any], folder: Path, of: int, **options: Any
     assert (merged.rows, merged.parts) == (whole.rows, of)
 
 
-@by_kind
+_FORMS = (("raw", 3, None, None), ("jpeg", 11, 3, "4k"), ("lossless", 2, None, "2k"))
+
+
 @pytest.mark.parametrize(
-    ("form", "of", "epochs", "most"), [("raw", 3, None, None), ("jpeg", 11, 3, "4k"), ("lossless", 2, None, "2k")]
+    ("kind", "form", "of", "epochs", "most"),
+    [(kind, *_FORMS[(k + more) % 3]) for k, kind in enumerate(KINDS) for more in (0, 1)],
+    ids=str,
 )
 def test_merged_parts_are_the_store_of_one_run(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str, of: int, epochs: int | None, most: str | None
