@@ -21,7 +21,7 @@ _TYPED = re.compile(
 )
 _HEAD = """# Commands
 
-Every command of `augrecipes`, with its usage, arguments and options. `augrecipes COMMAND -h` prints the same in the terminal.
+Every command of `augrecipes`, with its usage, arguments and options, as `augrecipes COMMAND -h` prints them.
 
 """
 

@@ -113,7 +113,7 @@ class ComposePipeline(Pipeline):
     required_targets = frozenset[str]()
     masks_keep_dtype = True
     takes_points = False
-    made_of_steps = ("programs", "program_runner")
+    caches_of_steps = ("programs", "program_runner")
 
     def __init__(self, compiled: CompiledCompose, arrival: Arrival = "uint8") -> None:
         self._lowered, sites = lower(compiled.plans[arrival].steps)

@@ -26,7 +26,7 @@ _warned: set[tuple[str, object]] = set()
 
 
 def compile_recipe(recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **options: Any) -> Pipeline:
-    """Compile: see `Recipe.compile`."""
+    """Compile a recipe: see `Recipe.compile`."""
     _run_plugins(recipe)
     steps_of(recipe, mode)
     check(recipe)
@@ -34,7 +34,7 @@ def compile_recipe(recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: 
 
 
 def _run_plugins(recipe: Recipe) -> None:
-    """Run the plugins that the recipe names where they have not run yet: it may come from another process."""
+    """Load the plugins that the recipe names; a recipe unpickled in another process may come before its plugins."""
     for name in recipe.plugins:
         try:
             plugins.load(name)
@@ -54,7 +54,7 @@ def build(
     threads: int | None = None,
     **part: Any,
 ) -> Pipeline:
-    """Compile a recipe that has been checked, or a part of one: `part` are the fields of `Compiled` that say so."""
+    """Compile a checked recipe, or a part of one; `part` sets the fields of `Compiled` that describe the part."""
     optimize = recipe.optimize if optimize is None else optimize
     if optimize not in RULES:
         raise RecipeError(f"optimize must be one of {', '.join(RULES)}, got {optimize!r}")
@@ -67,7 +67,7 @@ def build(
 
 
 def pipeline_of(compiled: Compiled) -> Pipeline:
-    """The pipeline of what was compiled, of the class that its kind of recipe has."""
+    """Build the pipeline, of the class that belongs to the recipe's kind."""
     pipeline: Pipeline = kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
     return pipeline
 
@@ -87,17 +87,17 @@ def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:
 
 def check(recipe: Recipe) -> None:
     """Raise on lint errors that the recipe does not silence; log each warning once."""
-    found = lint(recipe, advice=False)
-    errors = tuple(d for d in found if d.severity == "error")
+    diagnostics = lint(recipe, advice=False)
+    errors = tuple(d for d in diagnostics if d.severity == "error")
     if errors:
         raise LintError(problems=errors)
-    digest = recipe.digest if found else ""
-    for diagnostic in found:
+    digest = recipe.digest if diagnostics else ""
+    for diagnostic in diagnostics:
         _warn_once(digest, diagnostic)
 
 
 def warn_of_floats(pipeline: Pipeline, image: Any) -> None:
-    """Log once which steps round float32 images, when the first has come: `check` knows of them where inputs say so."""
+    """Log once, at the first float32 image, which steps round floats; declared float32 inputs are `check`'s."""
     if pipeline.floats_are_news and getattr(image, "dtype", None) == "float32":
         pipeline.floats_are_news, recipe = False, pipeline.recipe
         for diagnostic in lint(replace(recipe, inputs=replace(recipe.inputs, dtype="float32"))):
@@ -105,7 +105,7 @@ def warn_of_floats(pipeline: Pipeline, image: Any) -> None:
                 _warn_once(recipe.digest, diagnostic)
 
 
-def _warn_once(where: str, what: object) -> None:
-    if (where, what) not in _warned:
-        _warned.add((where, what))
-        _log.warning("%s", what)
+def _warn_once(digest: str, diagnostic: object) -> None:
+    if (digest, diagnostic) not in _warned:
+        _warned.add((digest, diagnostic))
+        _log.warning("%s", diagnostic)

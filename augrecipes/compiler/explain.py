@@ -1,4 +1,4 @@
-"""Explain: what a recipe's steps are, what the compiler made of them, and why the rest stayed as it was."""
+"""Explain a recipe: its steps, what the compiler turned them into, and why it left the others alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WHY = {
     "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
 }
 
-_MOST_NAMES = 3  # steps of many
+_MOST_NAMES = 3  # labels that a sentence lists before it says how many more there are
 _WHY_FAST = {
     "warp": "has no crop or linear resize behind it that a merge would pay with",
     "matrix": "has no other colour step beside it to merge with",
@@ -65,7 +65,7 @@ _MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Displayed):
-    """What `augrecipes explain` prints. `to_json()` has the same, as plain values; `pictured` is the recipe itself."""
+    """What `augrecipes explain` prints; `to_json()` gives the same as plain values, `pictured` is the recipe."""
 
     recipe: str
     digest: str
@@ -90,11 +90,11 @@ class Explanation(Displayed):
 
     def __repr__(self) -> str:
         fired = ", ".join(dict.fromkeys(rule.rule for rule in self.rules)) or "none"
-        what = f"{self.recipe}, {self.mode}, {self.optimize}"
-        return f"<Explanation {what}: {counted(len(self.steps), 'step')}, rules {fired}>"
+        title = f"{self.recipe}, {self.mode}, {self.optimize}"
+        return f"<Explanation {title}: {counted(len(self.steps), 'step')}, rules {fired}>"
 
     def with_times(self, measured: PlanTiming, what: str) -> Explanation:
-        """The same with the times of each step, before and after, and of the whole; `what`: the image, in words."""
+        """The same with the time of each step and of the whole, before and after; `what` describes the image."""
         return replace(
             self,
             steps=tuple(replace(step, ms=measured.before.steps[step.site]) for step in self.steps),
@@ -103,7 +103,7 @@ class Explanation(Displayed):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers, without what a recipe does not have or was not measured."""
+        """The explanation as plain dicts, lists, strings and numbers, without empty sections and unmeasured times."""
         report: dict[str, Any] = to_plain(self)
         for key in ("shared", "derived", "batch", "plugins", "tta", "bag"):
             if not report[key]:
@@ -118,7 +118,7 @@ class Explanation(Displayed):
 def explain(
     recipe: Recipe | Source, mode: Mode = "train", optimize: Optimize | None = None, arrival: Arrival = "encoded"
 ) -> Explanation:
-    """Explain what the compiler does with a recipe for images that come as files, or as arrays of a dtype.
+    """Explain what the compiler does with a recipe for images that arrive as files, or as arrays of a dtype.
 
     Raises:
         LintError, RecipeError: as `Recipe.compile`.
@@ -137,7 +137,7 @@ def explain(
 
 
 def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival: Arrival) -> Explanation:
-    """The explanation of a recipe that has been checked, and whose samples are no views."""
+    """Explain a checked recipe without views, or one view."""
     chosen: Optimize = recipe.optimize if optimize is None else optimize
     steps = steps_of(recipe, mode)
     applied: Optimize = "none" if library() is None or recipe.inputs.why_not_native else chosen
@@ -183,46 +183,46 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
 
 
 def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
-    """Who takes part in the draws of each step, where a sample is several images."""
+    """Which images share the draws of each step, where a sample has several."""
     if not (recipe.facts.scales or recipe.facts.tiles):
         return ()
     return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
 
 
 def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanation:
-    """The views of a recipe, by name, as one explanation; what several do is said once."""
-    first, *_ = every = [*views.values()]
+    """Merge the explanations of a recipe's views, by name; rows that several views share appear once."""
+    first, *_ = explanations = [*views.values()]
 
     def once(key: str) -> tuple[Any, ...]:
-        return tuple({repr(row): row for one in every for row in getattr(one, key)}.values())
+        return tuple({repr(row): row for view in explanations for row in getattr(view, key)}.values())
 
-    how = {name: one.native.replace("samples and batches", "view by view") for name, one in views.items()}
-    rows = {row.label: row for one in every for row in one.plan}
-    of = {label: [name for name, one in views.items() if label in {row.label for row in one.plan}] for label in rows}
-    plan = tuple(replace(row, step=f"{', '.join(of[label])}: {row.step}") for label, row in rows.items())
+    native = {name: view.native.replace("samples and batches", "view by view") for name, view in views.items()}
+    rows = {row.label: row for view in explanations for row in view.plan}
+    users = {label: [name for name, view in views.items() if label in {r.label for r in view.plan}] for label in rows}
+    plan = tuple(replace(row, step=f"{', '.join(users[label])}: {row.step}") for label, row in rows.items())
     return replace(
         first, recipe=recipe.name, digest=recipe.digest, steps=once("steps"), rules=once("rules"), plan=plan,
-        native="; ".join(dict.fromkeys(how.values()) if len({*how.values()}) == 1 else map(": ".join, how.items())),
+        native="; ".join([*native.values()][:1] if len({*native.values()}) == 1 else map(": ".join, native.items())),
         stayed=once("stayed"), derived=derived_steps(recipe), pictured=(recipe,),
         shared=tuple(SharedStep(step.site, "one draw for all views") for step in recipe.steps),
     )  # fmt: skip
 
 
 def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) -> tuple[str, tuple[str, ...] | None]:
-    """What runs without Python between its steps, or why nothing does; and the steps at which it stops."""
+    """What runs natively, without Python between steps, or why nothing does; and the labels of the exits."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     if why := recipe.inputs.why_not_native:
         return f"no, steps run one by one, as they are written; {why}", None
-    found = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
-    if not isinstance(found, str):
-        stops = f"; {_listing(found.stops, 'and')} by albumentations, and natively on from there" if found.stops else ""
-        return f"yes, {pipeline.natively}{stops}", found.stops
+    program = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
+    if not isinstance(program, str):
+        by_python = f"; {_listing(program.stops, 'and')} by albumentations, and natively on from there"
+        return f"yes, {pipeline.natively}{by_python if program.stops else ''}", program.stops
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
-    return f"{'in memory yes, of files no' if in_memory else 'no, every step as it is written'}: {found}", None
+    return f"{'in memory yes, of files no' if in_memory else 'no, every step as it is written'}: {program}", None
 
 
 def _listing(labels: Sequence[str], word: str = "or") -> str:
-    """Some names, of many the first ones."""
+    """The labels in a phrase; of a long list the first ones and how many more there are."""
     shown = [*labels[:_MOST_NAMES], f"one of {len(labels) - _MOST_NAMES} more"] if len(labels) > _MOST_NAMES else labels
     return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
@@ -244,18 +244,18 @@ def _source_step(step: Step, depth: int) -> SourceStep:
 
 
 def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:
-    """Why steps that could be merged are not: what comes behind them would not bear it."""
-    found: dict[str, str] = {}
-    for step, ahead in zip(steps, flows_before_each(steps, flow), strict=True):
+    """Why steps that could be merged are not: a later step would amplify the difference."""
+    reasons: dict[str, str] = {}
+    for step, inner_flow in zip(steps, flows_before_each(steps, flow), strict=True):
         if step.name == groups.SEQUENTIAL:
-            found |= _why_not_merged(step.steps, ahead)
+            reasons |= _why_not_merged(step.steps, inner_flow)
     for joins, merge in _MERGES:
-        behind = obstacles_from(steps, flow, merge)
+        obstacles = obstacles_from(steps, flow, merge)
         for start, run in runs(steps, joins):
-            if (why := behind[start + len(run)]) is not None:
-                reasons = [inner for step in run for inner in step.walk()]
-                found |= {inner.site: f"is not merged: behind it {why}" for inner in reasons}
-    return found
+            if (why := obstacles[start + len(run)]) is not None:
+                merged = [inner for step in run for inner in step.walk()]
+                reasons |= {inner.site: f"is not merged: behind it {why}" for inner in merged}
+    return reasons
 
 
 def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
@@ -273,5 +273,5 @@ def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     if read := record.statistics:
         return f"reads {read} of the whole image: a crop moved before it would change that"
     action = record.action
-    is_fast = optimize == "fast" and not recipe.facts.scales  # of pairs all rules change no bit
+    is_fast = optimize == "fast" and not recipe.facts.scales  # no rule for pairs changes a bit
     return _WHY_FAST.get(action, _WHY[action]) if is_fast else _WHY[action]

@@ -1,4 +1,4 @@
-"""What `explain` says of a plan's steps, of what `eval: derived` makes of each, and of the output; all as a report."""
+"""The rows of `explain`: a plan's steps, the evaluation that `eval: derived` makes of each, the output; as a report."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NATIVE = "native"
 
 @dataclass(frozen=True, slots=True)
 class SourceStep:
-    """One step as it was written, with the arguments that take effect; and its time, ms, where it was measured."""
+    """One step as written, with the arguments that take effect; `ms`: its measured time, None where not measured."""
 
     site: str
     depth: int
@@ -29,7 +29,7 @@ class SourceStep:
 
 @dataclass(frozen=True, slots=True)
 class FiredRule:
-    """One firing, with its rule's contract."""
+    """One firing of a rule, with the rule's contract and equation."""
 
     rule: str
     contract: str
@@ -59,10 +59,10 @@ class PlannedStep:
     """One step of the plan.
 
     Attributes:
-        step: its label; of merged steps what merges them.
-        stands_for: of merged steps their labels.
-        runs: by what, in words: natively, or in albumentations, and why.
-        ms: its time, where that was measured.
+        step: its label; for merged steps the kernel that merges them.
+        stands_for: the labels of merged steps; empty for a single one.
+        runs: `native`, or `albumentations` with the reason.
+        ms: its measured time; None where not measured.
     """
 
     step: str
@@ -72,17 +72,17 @@ class PlannedStep:
 
     @property
     def label(self) -> str:
-        """As the compiler labels it, who does not say of which view it is."""
+        """The compiler's label, without the name of a view in front."""
         step = self.step.rpartition(": ")[2]
         return f"{step}({self.stands_for})" if self.stands_for else step
 
 
 def planned_steps(nodes: Steps, opaque: Collection[str] | None = None) -> tuple[PlannedStep, ...]:
-    """Each of a plan's steps.
+    """Describe each step of a plan.
 
     Args:
-        nodes: of the plan.
-        opaque: labels of steps at which a program stops; None: all run in albumentations, as they are written.
+        nodes: the plan's nodes.
+        opaque: labels of the steps at which the program exits; None: every step runs in albumentations, as written.
     """
     planned = []
     for node in nodes:
@@ -94,7 +94,7 @@ def planned_steps(nodes: Steps, opaque: Collection[str] | None = None) -> tuple[
 
 
 def _how_it_runs(node: Step, opaque: Collection[str] | None) -> str:
-    """By what a node runs; of a group by what its steps do."""
+    """What runs a node; a group is told step by step where these differ."""
     by: dict[str, list[str]] = {}
     for step in singles(node):
         if opaque is None:
@@ -108,7 +108,7 @@ def _how_it_runs(node: Step, opaque: Collection[str] | None) -> str:
 
 
 def why_not_native(name: str) -> str:
-    """Why a step of a class runs in albumentations, and what would change that.
+    """Why steps of a class run in albumentations, and which arguments would change that.
 
     >>> why_not_native("Defocus"), why_not_native("Blur")
     ('no kernel does what it does', 'native only with `blur_limit` up to 15')
@@ -120,18 +120,18 @@ def why_not_native(name: str) -> str:
         return "no kernel does what it does"
     if record.native_when:
         return f"native only with {record.native_when}"
-    return "it draws or paints otherwise here than the kernels do"
+    return "on this machine it draws or paints differently from the kernels"
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedStep:
-    """A step of training, what stands for it in evaluation, and why.
+    """A training step, the steps that replace it in evaluation, and why.
 
     Attributes:
-        site: of the step of training.
-        depth: in groups.
-        becomes: the steps of evaluation in a line each; of a group whose steps are told one by one, none.
-        why: in a few words.
+        site: label of the training step.
+        depth: how many groups it is in.
+        becomes: the evaluation steps, a line each; empty for a group whose steps have rows of their own.
+        why: the reason, in a few words.
     """
 
     site: str
@@ -141,7 +141,7 @@ class DerivedStep:
 
 
 def derived_steps(recipe: Recipe) -> tuple[DerivedStep, ...]:
-    """A row for every step of training; none where the recipe says something else than `eval: derived`.
+    """A row for every training step; no rows where the recipe does not say `eval: derived`.
 
     >>> import augrecipes as ar
     >>> [row.becomes for row in derived_steps(ar.load("folder-128", overrides={"eval": "derived"}))]
@@ -158,11 +158,11 @@ def _derived_rows(rows: Iterable[DerivedRow], depth: int) -> Iterator[DerivedSte
 
 
 def output_line(recipe: Recipe) -> str:
-    """The recipe's output in one line; that of each target, where they differ."""
+    """The recipe's output in one line; one part per target where they differ."""
     if not recipe.outputs:
         return _output_text(recipe.output, recipe.inputs)
-    every = [(name, recipe.outputs.get(name, recipe.output)) for name in recipe.scales]
-    return "; ".join(f"{name} {_output_text(output, recipe.inputs)}" for name, output in every)
+    outputs = {name: recipe.outputs.get(name, recipe.output) for name in recipe.scales}
+    return "; ".join(f"{name} {_output_text(output, recipe.inputs)}" for name, output in outputs.items())
 
 
 def _output_text(out: Output, inputs: Inputs) -> str:
@@ -184,7 +184,7 @@ def _numbers_text(values: tuple[float, ...]) -> str:
 
 
 def report_of(explanation: Mapping[str, Any]) -> Report:
-    """What `Explanation.to_json()` holds as a report: facts, and a table for every list.
+    """Turn `Explanation.to_json()` into a report: facts, and a table for every list.
 
     >>> flip = {"site": "Flip#1", "depth": 0, "name": "Flip", "p": 0.5, "arguments": {"axis": "x", "fill": None}}
     >>> print(report_of({"recipe": "tiny", "digest": "0123456789abcdef", "steps": [flip], "stayed": []}).text())
@@ -226,7 +226,7 @@ def report_of(explanation: Mapping[str, Any]) -> Report:
 
 
 def _step_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Children stand below their group, further in, so their label need not repeat the group's."""
+    """The cells of a step. Children are indented below their group, so their labels need not repeat its label."""
     site = str(row["site"]).rpartition("/")[2] if row["depth"] else row["site"]
     label = site if f"{row['name']}#" in site else f"{site} ({row['name']})"
     arguments = {name: value for name, value in row["arguments"].items() if value is not None}
@@ -250,7 +250,7 @@ def _derived_cells(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 _DIGITS = 12  # of a digest: enough to tell recipes apart
-# Of each list: its title, the headings, and the rows of an entry.
+# Each list's title, headings, and the function that turns an entry into rows.
 _TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Any], list[tuple[str, ...]]]]] = {
     "steps": ("Steps, with the arguments that take effect", ("step", "p", "arguments"), _step_cells),
     "shared": ("Shared random parameters", (), lambda row: [(row["site"], row["how"])]),

@@ -1,6 +1,6 @@
-"""A recipe in two parts: leading steps that are carried out once, when a store is packed, and the steps behind them.
+"""A recipe cut in two: leading steps that run once, when a store is packed, and the steps behind them.
 
-Both parts keep the sites that the whole recipe gave its steps, so that cutting changes no draw.
+Both parts keep the labels that the whole recipe gave its steps, so that cutting changes no draw.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIGHT = frozenset({"identity", "window", "dihedral", "lookup", "matrix", "point
 
 
 def draws_nothing(step: Step) -> bool:
-    """Whether the step acts on every sample, in all epochs, and in the same way; what is not known is not assumed.
+    """Whether the step acts on every sample, in every epoch, in the same way; False for classes that are not known.
 
     >>> draws_nothing(Step("Resize")), draws_nothing(Step("HorizontalFlip")), draws_nothing(Step("HorizontalFlip", p=1))
     (True, False, True)
@@ -38,7 +38,7 @@ def draws_nothing(step: Step) -> bool:
 
 
 def is_light(step: Step) -> bool:
-    """Whether the step costs little: it cuts, flips or turns, or changes each pixel for itself."""
+    """Whether the step is cheap: it cuts, flips or turns, or changes each pixel by itself."""
     if step.is_group:
         return all(is_light(child) for child in step.steps)
     return record_of(step).action in _LIGHT
@@ -50,7 +50,7 @@ def deterministic_prefix(steps: Sequence[Step]) -> int:
 
 
 def common_prefix(recipe: Recipe) -> int:
-    """How many leading steps draw nothing and are the same in both sections; without `eval`, those of `steps`."""
+    """How many leading steps draw nothing and agree in `steps` and `eval`; without `eval`, only `steps` counts."""
     count = deterministic_prefix(recipe.steps)
     if recipe.eval is None:
         return count
@@ -60,7 +60,7 @@ def common_prefix(recipe: Recipe) -> int:
 
 
 def described(step: Step) -> dict[str, Any]:
-    """What decides what a step does, as plain data: its class, effective arguments and targets, and what it draws from.
+    """All that a step's effect depends on, as plain data: class, effective arguments, targets, key of its draws.
 
     >>> described(Step("CenterCrop", Arguments({"height": 8, "width": 8})))["height"]
     8
@@ -71,8 +71,8 @@ def described(step: Step) -> dict[str, Any]:
         description["steps"] = [described(child) for child in step.steps]
     else:
         description |= effective(step)
-    said = (("target", list(step.target)), ("at", step.at), ("channels", list(step.channels)))
-    description |= {key: value for key, value in said if value}
+    keys = (("target", list(step.target)), ("at", step.at), ("channels", list(step.channels)))
+    description |= {key: value for key, value in keys if value}
     description |= {"schedule": step.schedule.plain()} if step.schedule else {}
     if not draws_nothing(step):
         description["site"] = step.site
@@ -83,7 +83,7 @@ def described(step: Step) -> dict[str, Any]:
 
 
 def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
-    """12 hex digits that name steps, as `described`: their classes and the arguments that take effect.
+    """12 hex digits that identify steps, each as `described` gives it.
 
     >>> digest_of([]) == digest_of([]), digest_of([]) == digest_of([{"step": "Resize"}])
     (True, False)
@@ -93,16 +93,14 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
 
 
 def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
-    """The first `count` steps of a section, compiled.
+    """Compile the first `count` steps of a section.
 
-    The pipeline leaves images H×W×C of uint8, deep ones with their own values; and boxes and keypoints as a pipeline
-    that resumes takes them.
+    The pipeline returns uint8 images H×W×C, deep ones in their own values; boxes and keypoints as `resumes` takes them.
     """
     steps = steps_of(recipe, mode)
     check(recipe)
     later = frozenset(step.args["target"] for step in steps[count:] if step.name == groups.DEGRADE)
-    # Masks become labels, channels are taken, and missing data is filled, before the first step: where none is carried
-    # out, all is kept.
+    # Masks become labels, channels are taken, missing data is filled before the first step; with no step all is kept.
     inputs = recipe.inputs
     if not count:
         inputs = replace(inputs, mask_labels=None, nodata=None, channels=inputs.stored_channels, bands=None)
@@ -112,14 +110,14 @@ def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipelin
 
 
 def suffix_recipe(recipe: Recipe, mode: Mode, count: int, channels: int | None = None) -> Recipe:
-    """The recipe whose section lacks its first `count` steps; `channels`: of the images that those leave.
+    """The recipe without the first `count` steps of a section; `channels`: those of the images that these steps leave.
 
     >>> import augrecipes as ar
     >>> [step.site for step in suffix_recipe(ar.load("folder-128"), "train", 1).steps]
     ['RandomCrop#1', 'HorizontalFlip#1']
     """
     part = _with_section(recipe, mode, steps_of(recipe, mode)[count:])
-    # What the recipe's inputs say holds in front of its first step.
+    # The recipe's inputs describe images in front of its first step, not behind those that are cut off.
     leaves = [leaf for step in steps_of(recipe, mode)[:count] for leaf in step.walk()]
     changes = any(op_record(leaf.name).changes_dtype for leaf in leaves)
     dtype, before = None if changes else recipe.inputs.deep_dtype, recipe.inputs.behind_take

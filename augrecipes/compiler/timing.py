@@ -1,6 +1,6 @@
-"""How long every step takes, on images of one's own: a recipe as it is written, and as it is planned.
+"""How long every step takes on the user's images, in the recipe as written and as planned.
 
-Time belongs to what does the work; see `augrecipes.compiler.run.clock.clocked`.
+Time is charged to the step that does the work; see `augrecipes.compiler.run.clock.clocked`.
 """
 
 from collections import defaultdict
@@ -18,26 +18,26 @@ from augrecipes.machine import no_collection
 from augrecipes.progress import Progress
 from augrecipes.recipe.model import Mode, Optimize, Recipe
 
-SECONDS = 2.0  # for each of both
+SECONDS = 2.0  # for each of the two plans
 _MOST_SAMPLES, _FEWEST_SAMPLES = 64, 4
-_ROUNDS = 7  # that a sample is run again in, where time allows; never fewer than the least
+_ROUNDS = 7  # runs of each sample, where time allows; never fewer than `_LEAST_ROUNDS`
 _LEAST_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What one plan takes, in ms a sample.
+    """The time that one plan takes, in ms per sample.
 
     Attributes:
-        steps: by label, the steps that run and those inside groups; a group's time has its children's in it. A step
-            that acts in some samples only counts as nothing in the others. A program puts work off: a crop takes
-            nothing, and the step or the sink that makes its pixels takes it all.
-        sink: normalisation, dtype, layout; and what no step has made before it.
-        overhead: keys, checks and what else runs between the steps.
-        whole: all of it.
+        steps: by label, every step, those inside groups too; a group's time includes its children's. In samples where
+            a step does not act it counts as 0. Programs defer work: a crop takes nothing, and the step or the sink
+            that computes its pixels takes the time.
+        sink: normalisation, dtype, layout, and whatever work was still deferred.
+        overhead: keys, checks and all else that runs between the steps.
+        whole: the total.
     """
 
-    steps: dict[str, float] = field(compare=False)  # which stand with the steps in an explanation
+    steps: dict[str, float] = field(compare=False)  # an explanation has them in its rows of steps
     sink: float
     overhead: float
     whole: float
@@ -45,16 +45,16 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class PlanTiming:
-    """What a recipe takes before and after the optimiser.
+    """The time that a recipe takes before and after the optimiser.
 
     Attributes:
-        before: as it is written.
-        after: as it is planned.
-        ratio: before over after: the median over the rounds.
-        spread: the median distance of the rounds from it.
+        before: the recipe as written.
+        after: the recipe as planned.
+        ratio: before over after, the median over the rounds.
+        spread: the median absolute deviation of the rounds' ratios.
         samples: how many draws were timed.
-        rounds: how often each.
-        what: the images that it was measured on: file and size.
+        rounds: how many times each was run.
+        what: the images that were measured: file and size.
     """
 
     before: Times
@@ -78,21 +78,21 @@ def measure(
     resumes: bool = False,
     between: Callable[[], object] | None = None,
 ) -> PlanTiming:
-    """Time the steps of a recipe, unoptimised and optimised, in turns and with the same draws, on one thread.
+    """Time the steps of a recipe, unoptimised and optimised, interleaved, with the same draws, on one thread.
 
-    Each sample is run in several rounds. The round that takes the median time stands for it, so that the times of its
-    steps add up; times are means over the samples.
+    Each sample is run in several rounds and counts by the round of median time, so that the times of its steps add up;
+    the times reported are means over the samples.
 
     Args:
-        recipe: of any kind.
-        targets: what a pipeline is called with: images, and what lies on them.
+        recipe: a recipe of any kind.
+        targets: the arguments of the pipeline: images, masks, boxes...
         mode: `train` or `eval`.
-        optimize: of the plan; None: the recipe's own choice.
-        seed: of the draws.
-        seconds: for each of both, roughly.
+        optimize: `none`, `exact` or `fast`; None: the recipe's own choice.
+        seed: the seed of the draws.
+        seconds: rough time budget for each of the two plans.
         progress: called with (rounds done, rounds in all).
-        resumes: the images come as an earlier part of the recipe has left them.
-        between: called before every sample, and every step that Python runs; what it raises ends it.
+        resumes: the images are the output of an earlier part of the recipe.
+        between: called before every sample and every step that Python runs; an exception from it ends the measurement.
 
     Raises:
         DataError: a step fails on the images.
@@ -107,8 +107,8 @@ def measure(
     """
     check(recipe)
     plain, planned = (
-        _TimedPipeline(build(recipe, mode, one, seed, threads=1, resumes=resumes), targets, between)
-        for one in ("none", optimize or recipe.optimize)
+        _TimedPipeline(build(recipe, mode, level, seed, threads=1, resumes=resumes), targets, between)
+        for level in ("none", optimize or recipe.optimize)
     )
     with cv2_single_thread:
         for index in range(_FEWEST_SAMPLES):  # warm-up
@@ -127,12 +127,12 @@ def measure(
             if progress:
                 progress(done + 1, rounds)
     ratio = median(ratios)
-    spread = median(abs(one - ratio) for one in ratios)
+    spread = median(abs(other - ratio) for other in ratios)
     return PlanTiming(plain.times(), planned.times(), ratio, spread, samples, rounds)
 
 
 class _TimedPipeline:
-    """A pipeline of its own whose steps are timed: ordinary pipelines know nothing of clocks."""
+    """A pipeline with clocks around its steps; it is compiled for this alone, because clocks cost time."""
 
     def __init__(
         self, pipeline: Pipeline, targets: dict[str, Any], between: Callable[[], object] | None = None
@@ -143,7 +143,7 @@ class _TimedPipeline:
         clocked(pipeline, self._clock, between=between)
 
     def run(self, index: int) -> float:
-        """Run one sample; its seconds."""
+        """Run one sample and return its seconds."""
         if self._between is not None:
             self._between()
         call = self.pipeline.at(index)
@@ -155,7 +155,7 @@ class _TimedPipeline:
         return sum(parts.values())
 
     def times(self) -> Times:
-        """The means of the median runs."""
+        """The mean times over the samples, each by its median run."""
         medians = [median_run(runs) for runs in self.runs.values()]
         own: dict[str, float] = defaultdict(float)
         for parts in medians:

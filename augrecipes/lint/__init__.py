@@ -14,7 +14,7 @@ from augrecipes.lint import evaluation, geometry, grids, meaning
 from augrecipes.lint.record import Finding, Lint, registered
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
-from augrecipes.recipe.problems import noted
+from augrecipes.recipe.problems import lint_note
 
 # What a schedule may mean in one epoch: that a step does nothing, or has the weight that it has.
 _MEANT = frozenset({"L103", "L502"})
@@ -69,7 +69,7 @@ def _found(loaded: Recipe) -> dict[tuple[str, str, str], list[Diagnostic]]:
                 if finding.step is None or code not in finding.step.ignored:
                     details = finding.message, code, record.name, record.severity, fixes
                     what = code, "" if finding.step is None else finding.step.site, finding.argument or ""
-                    diagnostics.setdefault(what, []).append(noted(loaded.file, finding.place, *details))
+                    diagnostics.setdefault(what, []).append(lint_note(loaded.file, finding.place, *details))
     return diagnostics
 
 

@@ -1,8 +1,8 @@
-"""The last word on a step's arguments, after the schema: how large numbers may be, our checks, and constructors.
+"""The last check of a step's arguments, after the schema: bounds of numbers, the checks of records, and constructors.
 
-The classes accept more than they can carry out: a size of 2³² ends the process, others end in errors of OpenCV that do
-not name the argument. A class of albumentations whose constructor refuses more than its schema does has a check in its
-record: importing it takes longer than everything else that `augrecipes check` does. Rare and registered ones are asked.
+The classes accept more than they can run: a size of 2³² kills the process, others end in OpenCV errors that do not name
+the argument. Where a constructor of albumentations refuses more than the schema, the class's record has a check, as
+importing albumentations takes longer than all else in `augrecipes check`. Rare and registered classes are constructed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,29 +17,29 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.sizes import UNKNOWN
 from augrecipes.ops.step import Step
 
-LARGEST = 1_000_000  # of any number: pixels, degrees, factors, counts
-SMALLEST = 1e-6  # but for 0: what is less is divided by, squared and lost
-MOST_BYTES = 1 << 30  # of an image that a recipe makes, unless it says otherwise
+LARGEST = 1_000_000  # the largest number: pixels, degrees, factors, counts
+SMALLEST = 1e-6  # the smallest number apart from 0: formulas divide by smaller ones, or square them to 0
+MOST_BYTES = 1 << 30  # the default of `max_bytes`
 
-# Arguments that end much sooner, in every class: beyond, memory or time runs out on the smallest image, or a formula
-# breaks. Of one class its record has them.
+# Tighter bounds of arguments in every class: beyond them memory or time runs out on the smallest image, or a formula
+# breaks. Bounds for a single class are in its record.
 LIMITS: dict[str, tuple[float, float]] = {
     "blur_limit": (-LARGEST, 1001),
     "fill": (0, 255),
     "num_holes_range": (0, 10_000),
     "num_masks_x": (0, 10_000),
     "num_masks_y": (0, 10_000),
-    "roughness": (0, 100),  # its power of as many as an image has doublings stays a float32
+    "roughness": (0, 100),  # its power with the number of octaves stays within float32
 }
 
-# What a size is called, in the order in which one is blamed.
+# Arguments of sizes, in the order in which an error names one.
 _SIZES = ("size", "height", "min_height", "max_size", "y_max", "scale_limit")
 
 
 def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
-    """Why the class of `step` refuses its arguments, or None where it takes them. The schema has accepted them.
+    """Why a step's arguments, which the schema has accepted, are refused; None: they are not.
 
-    `max_bytes`: of the largest image that it may make.
+    `max_bytes`: the largest image that it may make.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
@@ -47,11 +47,11 @@ def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
     """
     record = op_record(step.name)
     values = {name: part.get("default") for name, part in registry.takes(step.name).items()} | step.args.plain()
-    # Bounds first: a check reckons with numbers that make sense.
+    # Bounds first: a check calculates with numbers within them.
     problem = fault(record, values, max_bytes) or (record.check and record.check(values)) or _uneven(step)
     if problem:
         return Refusal(problem[1], problem[0])
-    if record.asks or registry.is_registered(step.name):  # a class of the program's own may change from run to run
+    if record.asks or registry.is_registered(step.name):  # a registered class may change between runs
         try:
             registry.build(registry.get_class(step.name), registry.keywords(step))
         except Refusal as refusal:
@@ -60,9 +60,9 @@ def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
 
 
 def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None = MOST_BYTES) -> Fault:
-    """The argument of a class that is out of all bounds, and why; None where all are within. Defaults are merged.
+    """The argument that is out of bounds, and why; None: none is. Defaults are merged.
 
-    `max_bytes` is the largest image, of three channels of uint8, that may be made; None: any.
+    `max_bytes`: the largest uint8 image of three channels that may be made; None: no limit.
 
     >>> fault(op_record("PadIfNeeded"), {"min_height": 4294967297, "min_width": 8})
     ('min_height', 'numbers are at most 1,000,000 either way, got 4294967297')
@@ -91,7 +91,7 @@ def fault(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int | None 
 
 
 def _uneven(step: Step) -> Fault:
-    """Why a step cannot alternate: half of all samples flip, and steps of more outcomes always act; 0 acts never."""
+    """Why a step cannot alternate: a flip needs p 0.5, a step of more outcomes p 1; p 0 never acts."""
     p, period = registry.chance(step), registry.draw_period(step)
     even = 0.5 if period == 2 else 1.0
     if period == 1 or p in (even, 0):
@@ -116,7 +116,7 @@ def _pairs(value: Any) -> Iterator[tuple[float, float]]:
 
 
 def _image(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int) -> Fault:
-    """The argument that makes every image too large. A crop makes none larger, unless it pads."""
+    """The argument that makes every image too large; a crop makes none larger, unless it pads."""
     if record.size is None:
         return None
     if record.crops and not record.resizes and not arguments.get("pad_if_needed"):
@@ -127,5 +127,5 @@ def _image(record: OpRecord, arguments: Mapping[str, Any], max_bytes: int) -> Fa
     text = f"{height:,.0f} × {width:,.0f}, more than {size_text(max_bytes)}"
     blamed = next((argument for argument in _SIZES if arguments.get(argument) is not None), None)
     if blamed is None:
-        return None  # it keeps the size that it is given
+        return None  # the step keeps the size
     return blamed, f"makes images of {text}; make them smaller, or raise the recipe's `max_bytes`"

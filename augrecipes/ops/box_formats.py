@@ -1,11 +1,11 @@
-"""Boxes in each of albumentations' formats as corners in px, and back."""
+"""Convert boxes between albumentations' formats and corners in px."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_SHARES = ("yolo", "albumentations")  # count in shares of the image
+_SHARES = ("yolo", "albumentations")  # formats in shares of the image's sides
 
 
 def corners_px(boxes: NDArray[Any], form: str, height: int, width: int) -> NDArray[np.float64]:
@@ -25,7 +25,7 @@ def corners_px(boxes: NDArray[Any], form: str, height: int, width: int) -> NDArr
 
 
 def from_corners_px(corners: NDArray[Any], form: str, height: int, width: int) -> NDArray[np.float32]:
-    """The way back: x_min, y_min, x_max, y_max in px as boxes of one of the formats.
+    """Boxes in one of albumentations' formats from x_min, y_min, x_max, y_max in px.
 
     >>> from_corners_px(np.array([[0, 0, 20, 10]]), "yolo", 10, 20).tolist()
     [[0.5, 0.5, 1.0, 1.0]]

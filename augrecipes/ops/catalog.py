@@ -1,4 +1,4 @@
-"""The arguments of every class that albumentations and augrecipes bring, from the schema file of this package.
+"""The arguments of every class of albumentations and augrecipes, from the schema file of this package.
 
 Reading it takes a few milliseconds; importing albumentations takes over half a second.
 """
@@ -11,21 +11,21 @@ from typing import Any
 Schema = dict[str, Any]
 
 FILE = "recipe.schema.json"
+_CLASSLESS = {"x-group", "x-policy"}  # marks of groups and policies, which are no classes
 # Keys that every step has, whatever its class.
-_CLASSLESS = {"x-group", "x-policy"}  # marks of what no class stands behind
 EVERY_STEP = ("id", "target", "at", "share", "channels", "steps")
 
 
 @cache
 def document() -> Schema:
-    """The whole JSON Schema of recipes, as shipped."""
+    """The shipped JSON Schema of recipes."""
     text = (files("augrecipes") / "schema" / FILE).read_text(encoding="utf-8")
     return json.loads(text)
 
 
 @cache
 def shipped() -> dict[str, Schema]:
-    """Schema of the arguments of each class, by name; `p` included, the keys of every step not.
+    """The schema of each class's arguments by name, with `p`, without the keys that every step has.
 
     >>> sorted(shipped()["RandomCrop"]["required"])
     ['height', 'width']

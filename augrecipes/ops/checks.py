@@ -1,9 +1,9 @@
-"""What constructors of albumentations check by hand-written code, said without importing it.
+"""The hand-written checks of albumentations' constructors, without importing albumentations.
 
-A check sees a step's arguments, defaults merged, after the schema has accepted each of them; it returns the argument at
-fault and a message, or None. The checks of one class stand beside its record. A property test holds each to the verdict
-of the class's constructor. Where one is stricter on purpose, the class accepts what its own documentation rules out, or
-what fails on the first image.
+A check takes a step's arguments, defaults merged, after the schema has accepted each of them, and returns the argument
+at fault and a message, or None. The checks of a single class are next to its record. A property test compares each with
+the class's constructor. Checks marked `Stricter` refuse what the class's documentation rules out, or what fails on the
+first image.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Check = Callable[[Arguments], Fault]
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number: `true` is none."""
+    """Whether a value is a number and no boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def spread(value: Any, low: float | None = None) -> tuple[float, float]:
-    """A number as albumentations makes a range of it: from `low`, or from its negative (which may be the larger)."""
+    """The range that albumentations makes of a number s: from `low` to s or, without `low`, from −s to s."""
     if isinstance(value, list | tuple):
         return min(value), max(value)
     return (-value, value) if low is None else (min(low, value), max(low, value))
 
 
 def exactly_one(first: str, second: str) -> Check:
-    """Of two arguments that say the same thing one is given."""
+    """A check that exactly one of two arguments is given."""
 
     def check(a: Arguments) -> Fault:
         if a[first] is None and a[second] is None:
@@ -40,7 +40,7 @@ def exactly_one(first: str, second: str) -> Check:
 
 
 def region(name: str) -> Check:
-    """An argument is a rectangle within the image."""
+    """A check that an argument is a rectangle within the image."""
 
     def check(a: Arguments) -> Fault:
         x0, y0, x1, y1 = a[name]
@@ -52,7 +52,7 @@ def region(name: str) -> Check:
 
 
 def odd_kernel(a: Arguments) -> Fault:
-    """The sides of `blur_limit` are odd."""
+    """Check that the sides of `blur_limit` are odd."""
     value = a["blur_limit"]
     if any(side % 2 == 0 for side in (value if isinstance(value, list) else [value])):
         return "blur_limit", f"kernel sizes are odd, got {value}"
@@ -60,14 +60,14 @@ def odd_kernel(a: Arguments) -> Fault:
 
 
 def kernel_shapes(a: Arguments) -> Fault:
-    """The sides of `blur_limit` are odd, and some shape may be drawn."""
+    """Check that the sides of `blur_limit` are odd and some shape has a weight."""
     if not any(a["shapes"].values()):
         return "shapes", "needs a shape whose weight is above 0"
     return odd_kernel(a)
 
 
 def scale_above_zero(a: Arguments) -> Fault:
-    """1 and `scale_limit` is a factor."""
+    """Check that 1 + `scale_limit` is above 0."""
     # Stricter: a factor of 0 or less fails on the image that draws it.
     limit = a["scale_limit"]
     if min(spread(limit)) > -1:

@@ -1,6 +1,6 @@
-"""JSON Schema of the arguments of a class that a program has registered, as far as its constructor tells them.
+"""The JSON Schema of a registered class's arguments, from its constructor.
 
-Those of albumentations' classes and of our own are in the schema file of the package (see `catalog`), with bounds and
+The schema file of the package (see `catalog`) has those of albumentations' classes and of our own, with bounds and
 descriptions.
 """
 
@@ -18,7 +18,7 @@ _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def class_schema(cls: type) -> Schema:
-    """Names, defaults, and types where they are annotated with plain types; `p` comes first, and is a number.
+    """Names, defaults, and types where annotations are plain types; `p` comes first and is a number.
 
     >>> from augrecipes.compat.guard import albumentations
     >>> schema = class_schema(albumentations().RandomCrop)
@@ -30,7 +30,7 @@ def class_schema(cls: type) -> Schema:
     meanings.update(re.findall(r"^ +(\w+) *(?:\(.*?\))? *: *(.+)$", doc, re.MULTILINE))
     annotated, properties, required = fields(cls), dict[str, Schema]({"p": {}}), []
     for name, parameter in [*inspect.signature(constructor_of(cls)).parameters.items()][1:]:
-        dropped = is_validated(cls) and name not in annotated  # by its InitSchema, before the constructor sees it
+        dropped = is_validated(cls) and name not in annotated  # its InitSchema drops it before the constructor
         if dropped or name == "strict" or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         kind = float if name == "p" else annotated[name][0] if name in annotated else parameter.annotation

@@ -1,4 +1,4 @@
-"""OpenCV's constants by name, as recipes write them."""
+"""OpenCV's constants, and their names in recipes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from typing import Any
 INTERPOLATION: dict[str, int] = {
     "linear": 1, "nearest": 0, "cubic": 2, "area": 3, "lanczos4": 4, "nearest_exact": 6, "linear_exact": 5,
 }  # fmt: skip
-NEAREST, LINEAR, CUBIC, AREA = range(4)  # the same of those that kernels know
-NEAREST_MIDDLE = 7  # no name of recipes: how `nearest` resizes masks, by the middles of pixels
+NEAREST, LINEAR, CUBIC, AREA = range(4)  # the interpolations of kernels, numbered as in OpenCV
+NEAREST_MIDDLE = 7  # nearest by pixel centres, by which `nearest` resizes masks; recipes have no name for it
 KERNEL_INTERPOLATIONS = (NEAREST, LINEAR, CUBIC, AREA, NEAREST_MIDDLE)
 BORDER: dict[str, int] = {"reflect_101": 4, "reflect": 2, "constant": 0, "replicate": 1, "wrap": 3}
 
-# Which argument takes which table.
+# The table of each argument.
 _SAMPLING = ("interpolation", "mask_interpolation", "interpolation_pair")
 TABLES: dict[str, dict[str, int]] = {**dict.fromkeys(_SAMPLING, INTERPOLATION), "border_mode": BORDER}
 
@@ -51,9 +51,9 @@ def _swap(table: Mapping[Any, Any] | None, value: Any) -> Any:
 
 
 def border_word(fill: Any) -> int:
-    """A constant border of a uint8 image, the bytes of a pixel as one number; −1: that is for OpenCV to say.
+    """The pixel of a constant border of a uint8 image, its bytes as one integer; −1: only OpenCV knows.
 
-    A number is the level of every channel, as albumentations fills.
+    A single number is the level of every channel, as in albumentations.
 
     >>> hex(border_word(2)), hex(border_word((1, 2, 3)))
     ('0x2020202', '0x30201')

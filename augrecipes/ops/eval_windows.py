@@ -1,4 +1,4 @@
-"""What stands in evaluation for steps that cut at random, or whose draws have a middle: functions of arguments."""
+"""The evaluation steps that replace random crops, and the middle values that replace draws."""
 
 from collections.abc import Callable, Mapping
 from math import sqrt
@@ -8,16 +8,16 @@ from augrecipes.ops.intervals import Meaning, interval
 
 Arguments = Mapping[str, Any]
 EvalSteps = list[tuple[str, dict[str, Any]]]
-# Arguments as written, arguments that take effect, and of what pixels come in multiples → the steps in the centre.
+# (arguments as written, arguments with defaults, multiple of px) → the evaluation steps.
 Window = Callable[[Arguments, Arguments, int], EvalSteps]
-# Arguments that take effect → those that leave nothing to draw.
+# Arguments with defaults → the arguments that leave nothing to draw.
 Settled = Callable[[Arguments], dict[str, Any]]
 
 _PADDING = ("pad_if_needed", "border_mode", "fill", "fill_mask")
 _SAMPLING = ("interpolation", "mask_interpolation", "area_for_downscale")
-# Of the shorter side; torchvision's 224 of 256, which evaluation on ImageNet has used ever since.
+# The share of the shorter side that evaluation on ImageNet customarily keeps: torchvision's 224 of 256.
 _CUSTOMARY = 7 / 8
-# A resize to many times the size of the crop would fill the memory.
+# A resize to many times the size of the crop would exhaust memory.
 _LARGEST_FACTOR = 16
 
 
@@ -34,15 +34,16 @@ def _to_unit(pixels: float, unit: int) -> int:
 
 
 def central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
-    """The window in the centre."""
+    """A crop of the same size in the centre."""
     placed = {} if written.get("pad_position", "random") == "random" else _selected(written, ("pad_position",))
     return [("CenterCrop", {**_selected(values, ("height", "width")), **_selected(written, _PADDING), **placed})]
 
 
 def resized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
-    """The customary share of the shorter side, or what of the training's shares is nearest to it.
+    """A central crop of the customary share of the shorter side, or of the share nearest to it that training draws.
 
-    The image keeps its proportions, unless training stretches every image: then by the least that training does.
+    The image keeps its proportions, unless training stretches every image: then it is stretched by the least that
+    training does.
     """
     height, width = values["size"]
     low, high = _span("from_zero", values["scale"])
@@ -60,7 +61,7 @@ def resized_central(written: Arguments, values: Arguments, unit: int) -> EvalSte
 
 
 def sized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
-    """A window of middle size in the centre."""
+    """A central crop of the middle size."""
     height, width = values["size"]
     middle = _to_unit(sum(_span("from_one", values["min_max_height"])) / 2, unit)
     cut = middle, _to_unit(int(middle * values["w2h_ratio"]), unit)
@@ -73,7 +74,7 @@ def _cut_and_resized(cut: tuple[int, int], size: tuple[int, int], sampling: dict
 
 
 def whole_resized(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
-    """The whole image at the size that windows are brought to."""
+    """The whole image, resized to the size of the crops."""
     return [("Resize", {**_selected(values, ("height", "width")), **_selected(written, _SAMPLING)})]
 
 
@@ -83,7 +84,7 @@ def whole(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
 
 
 def middle(meaning: Meaning, value: Any, neutral: float | None, *, is_whole: bool = False) -> Any:
-    """A range as the neutral value, where it is drawn, or else the middle one; of a mapping each axis by itself."""
+    """A range reduced to the neutral value if that is in it, else to its middle; each axis of a mapping by itself."""
     if isinstance(value, Mapping):
         return {key: middle(meaning, part, neutral, is_whole=is_whole) for key, part in value.items()}
     span = interval(meaning, value)
@@ -96,13 +97,13 @@ def middle(meaning: Meaning, value: Any, neutral: float | None, *, is_whole: boo
 
 
 def middle_size(values: Arguments) -> dict[str, Any]:
-    """The middle one of several lengths."""
+    """The median of several lengths."""
     lengths = sorted(values["max_size"])
     return {"max_size": lengths[len(lengths) // 2]}
 
 
 def middle_sides(values: Arguments) -> dict[str, Any]:
-    """CropAndPad with a number for each side; a fill that is drawn becomes the middle one."""
+    """CropAndPad with one number per side; a drawn fill becomes its middle value."""
     name = "percent" if values.get("px") is None else "px"
     amount = values[name]
     sides = amount if isinstance(amount, list | tuple) and len(amount) == 4 else [amount] * 4

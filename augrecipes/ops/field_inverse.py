@@ -1,4 +1,4 @@
-"""Where a field puts places: the inverse of maps that say where each pixel is taken from."""
+"""Move points by a warp field: invert the maps of the source of each pixel."""
 
 from typing import Any
 
@@ -6,20 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Points = NDArray[Any]  # (n, 2) float64: x and y, in pixel centres
-_STEPS, _EXACT, _CLOSE = 12, 1e-3, 0.25  # of Newton's method; px
-_GRIDS = 4, 1  # px from one pixel to the next, where the closest to a point is looked for
+_STEPS, _EXACT, _CLOSE = 12, 1e-3, 0.25  # steps of Newton's method; px of an exact and of a usable solution
+_GRIDS = 4, 1  # strides in px of the searches for the closest pixel
 
 
 def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> Points:
-    """Where points of an image lie once each pixel (x, y) has been taken from (map_x[y, x], map_y[y, x]).
+    """The positions of an image's points after a warp whose pixel (x, y) comes from (map_x[y, x], map_y[y, x]).
 
-    Newton's method on the maps, between pixels and, beyond the image's sides, as if they went on in parallel. A point
-    for which that finds nothing begins again at the pixel that comes closest. A point that no pixel shows comes out
-    beyond the sides, or there; NaN stays NaN.
+    Newton's method on the maps, interpolated between pixels and extended beyond the sides by translation. Where it
+    fails it begins again at the pixel whose source is closest. A point that no pixel shows ends beyond or at the sides;
+    NaN stays NaN.
 
     Args:
-        map_x: H×W.
-        map_y: the same.
+        map_x: the source's x of each pixel, H×W.
+        map_y: the source's y of each pixel, H×W.
         points: (n, 2), x and y.
 
     >>> x, y = np.meshgrid(np.arange(8.0), np.arange(6.0))
@@ -44,29 +44,27 @@ def inverse_places(map_x: NDArray[Any], map_y: NDArray[Any], points: Points) -> 
 
 
 def _newton(maps: NDArray[Any], start: Points, points: Points) -> tuple[Points, NDArray[Any]]:
-    """The best places on the way from `start`, and how far from `points` their pixels are taken, px."""
+    """Newton's method from `start`: the best positions, and the distances of their sources from `points`, px."""
     place, best, least = start.copy(), start.copy(), np.full(len(start), np.inf)
     for _ in range(_STEPS):
         sources, (a, b, c, d) = _interpolated(maps, place)
-        miss = points - sources
-        error = np.hypot(*miss.T)
+        residual = points - sources
+        error = np.hypot(*residual.T)
         better = error < least
         best[better], least[better] = place[better], error[better]
         if not (least > _EXACT).any():
             break
         determinant = a * d - b * c
-        folded = np.abs(determinant) < 0.05  # nearly: steps straight ahead
+        folded = np.abs(determinant) < 0.05  # nearly singular: step as if the map were a translation
         determinant[folded], a[folded], d[folded], b[folded], c[folded] = 1, 1, 1, 0, 0
-        place = (
-            place
-            + np.stack([d * miss[:, 0] - b * miss[:, 1], a * miss[:, 1] - c * miss[:, 0]], 1) / determinant[:, None]
-        )
+        (u, v), scale = residual.T, determinant[:, None]
+        place = place + np.stack([d * u - b * v, a * v - c * u], 1) / scale
     best[np.isnan(points).any(axis=1)] = np.nan
     return best, least
 
 
 def _interpolated(maps: NDArray[Any], places: Points) -> tuple[Points, NDArray[Any]]:
-    """The maps between pixels, and their derivatives: of x by x and y, of y by x and y."""
+    """The maps interpolated at positions, and their derivatives ∂x/∂x, ∂x/∂y, ∂y/∂x, ∂y/∂y."""
     last = np.array(maps.shape[1::-1]) - 1
     inside = np.clip(np.nan_to_num(places), 0, last)
     corner = np.minimum(inside.astype(int), np.maximum(last - 1, 0))

@@ -1,7 +1,7 @@
-"""The levels that steps put where an image has no pixels: of 0 to 255 whatever the image's own unit, for each channel.
+"""Fills: the levels, 0..255 whatever the image's range, that steps write where an image has no pixels.
 
-albumentations takes the number as it is, also for float images, which are 0 to 1; and some of its classes hand one
-number to OpenCV, which fills the first channel with it and the others with 0.
+albumentations uses the number as it is even for float images in 0..1; and some of its classes pass one number to
+OpenCV, which fills the first channel with it and the others with 0.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from augrecipes.errors import DataError
 from augrecipes.ops.intervals import numbers
 from augrecipes.ops.step import Step
 
-_OPENCV_CHANNELS = 4  # that it fills in one call
-_CONSTANT = 0  # of borders
+_OPENCV_CHANNELS = 4  # OpenCV fills so many in one call
+_CONSTANT = 0  # cv2.BORDER_CONSTANT
 _MOST_LEVEL = 255
 _MASK_ARGUMENTS = ("fill_mask", "mask_drop_value")
 _DTYPES = (np.uint8, np.int16, np.uint16, np.int32, np.int64)
 
 
 def _one_by_one(method: str, part_method: str, axes: int) -> Callable[..., np.ndarray]:
-    """A method of stacks that takes part by part where albumentations fills stacks otherwise.
+    """A method for stacks that works part by part where albumentations fills stacks wrongly.
 
-    Crops that pad first pad other axes of a stack than rows and columns.
+    Its crops that pad first pad axes of a stack other than rows and columns.
 
     Args:
-        method: its name.
-        part_method: the name of the method of one image or mask.
-        axes: of the stack, before those of an image.
+        method: the method's name.
+        part_method: the name of the method for one image or mask.
+        axes: number of axes of the stack before those of an image.
     """
 
     def apply(step: Any, stack: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
@@ -48,10 +48,10 @@ def _one_by_one(method: str, part_method: str, axes: int) -> Callable[..., np.nd
 
 
 class FillLevels(Mixin):  # type: ignore[misc]
-    """Steps that fill pixels of images, and of masks."""
+    """A step that fills pixels of images and masks."""
 
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """An image H×W×C, or several as albumentations puts them together, H×W×(N·C)."""
+        """Run the step on an image H×W×C, or on several joined as H×W×(N·C), as albumentations joins them."""
         apply = super().apply
         fill: Any = getattr(self, "fill", None)
         if isinstance(drops := getattr(self, "drop_value", None), tuple | list):
@@ -67,7 +67,7 @@ class FillLevels(Mixin):  # type: ignore[misc]
         return apply(img, *args, **params)
 
     def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """A mask H×W or H×W×C."""
+        """Run the step on a mask H×W or H×W×C."""
         apply = super().apply_to_mask
         fill: Any = getattr(self, "fill_mask", None)
         if _is_list(self, fill) and len({*fill}) > 1:
@@ -85,12 +85,12 @@ class FillLevels(Mixin):  # type: ignore[misc]
 
 
 def _is_list(step: Any, fill: Any) -> bool:
-    """Whether it is a level for each channel, and not one for all, nor a range to draw from, as CropAndPad has it."""
+    """Whether the fill has a level per channel; a pair of CropAndPad is a range to draw from instead."""
     return isinstance(fill, tuple | list) and not hasattr(step, "px")
 
 
 def _is_for_opencv(step: Any, fill: Any) -> bool:
-    """Whether it is a number that OpenCV would fill the first channel with."""
+    """Whether OpenCV would write this fill to the first channel only."""
     is_zero = not fill and not getattr(step, "full_range", (0,))[0]
     return isinstance(fill, Real) and not is_zero and hasattr(step, "border_mode") and not hasattr(step, "px")
 
@@ -98,29 +98,29 @@ def _is_for_opencv(step: Any, fill: Any) -> bool:
 def _with_fill(
     step: Any, apply: Callable[..., Any], img: np.ndarray, args: Any, params: dict[str, Any], fill: Any
 ) -> np.ndarray:
-    """What a step makes of an image with these levels, in the image's unit."""
+    """Run a step with its fill converted to the image's range."""
     low, high = getattr(step, "full_range", (0, 1 if img.dtype == np.float32 else _MOST_LEVEL))
-    unit = _MOST_LEVEL / (high - low)  # levels that are one of the image's own
+    unit = _MOST_LEVEL / (high - low)  # levels per unit of the image
 
-    def own(level: Any) -> Any:
-        return tuple(map(own, level)) if isinstance(level, tuple | list) else low + level / unit
+    def in_range(level: Any) -> Any:
+        return tuple(map(in_range, level)) if isinstance(level, tuple | list) else low + level / unit
 
     if getattr(step, "drop_value", None) is not None:
         values = low + params["drop_values"] / np.float32(unit)
         params = {**params, "drop_values": (values if img.dtype.kind == "f" else np.rint(values)).astype(img.dtype)}
     if isinstance(params.get("fill"), Real):
-        params = {**params, "fill": own(params["fill"])}
+        params = {**params, "fill": in_range(params["fill"])}
     if fill is None or isinstance(fill, str):
         return apply(img, *args, **params)
     levels = [fill] * _OPENCV_CHANNELS if _is_for_opencv(step, fill) else fill
-    with setting(step, "fill", own(levels)):
+    with setting(step, "fill", in_range(levels)):
         result: np.ndarray = apply(img, *args, **params)
     return result if result.ndim == img.ndim else result[..., None]
 
 
 @contextmanager
 def setting(step: Any, name: str, value: Any) -> Iterator[None]:
-    """For a while a step has another value under some name."""
+    """Set an attribute of a step for the duration of the block."""
     before = getattr(step, name)
     setattr(step, name, value)
     try:
@@ -130,7 +130,7 @@ def setting(step: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def check_length(fill: Any, image: np.ndarray, name: str) -> None:
-    """ValueError where there are not as many levels as the image, or mask, has channels."""
+    """Raise ValueError where the fill has not as many levels as the image or mask has channels."""
     channels = image.shape[2] if image.ndim > 2 else 1
     if len(fill) != channels:
         raise ValueError(
@@ -140,12 +140,12 @@ def check_length(fill: Any, image: np.ndarray, name: str) -> None:
 
 
 def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
-    """How many levels the transforms have that fill each channel with its own."""
+    """The lengths of the transforms' fills that have a level per channel."""
     return frozenset(len(step.fill) for step in steps if _is_list(step, getattr(step, "fill", None)))
 
 
 def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
-    """Every number that some steps, their schedules included, may write into masks.
+    """Every number that steps, with their schedules, may write into masks.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> mask_fills([Step("Pad", Arguments({"fill_mask": -100}))])
@@ -156,7 +156,7 @@ def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
 
 
 def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
-    """The first dtype that holds what masks of `dtype` hold and these numbers: `dtype` itself where it does.
+    """The dtype of masks that holds all values of `dtype` and the fills: `dtype` itself if it can.
 
     >>> mask_dtype(np.dtype(np.uint8), (255, 0)).name, mask_dtype(np.dtype(np.uint8), (-100,)).name
     ('uint8', 'int16')
@@ -170,13 +170,13 @@ def mask_dtype(dtype: np.dtype[Any], fills: tuple[float, ...]) -> np.dtype[Any]:
 
 
 def holds(dtype: np.dtype[Any], number: float) -> bool:
-    """Whether arrays of integers or booleans hold a number as it is."""
+    """Whether an integer or boolean dtype holds a number exactly."""
     low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return low <= number <= high and number == int(number)
 
 
 def as_dtype(array: np.ndarray, name: str, dtype: str | None) -> np.ndarray:
-    """An array in a dtype, or as it is; DataError where that does not hold what is in it.
+    """Convert an array to `dtype`, if given; DataError where that does not hold its values.
 
     >>> as_dtype(np.array([[7]], np.uint16), "depth", "float32").dtype
     dtype('float32')

@@ -1,4 +1,4 @@
-"""A mapping that cannot change, so that recipes can be compared, hashed and shared."""
+"""An immutable mapping, so that recipes can be compared, hashed and shared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Arguments(Mapping[str, Any]):
-    """An immutable, hashable mapping: the arguments of a step as they were written.
+    """An immutable, hashable mapping: the arguments of a step as written.
 
     Lists become tuples and nested mappings become Arguments, so that two recipes compare by value.
 
@@ -40,7 +40,7 @@ class Arguments(Mapping[str, Any]):
         return Arguments, (self._items,)
 
     def plain(self) -> dict[str, Any]:
-        """A fresh dict of plain lists and dicts, as YAML has them."""
+        """A new dict of plain lists and dicts, as in YAML."""
         return {key: _thaw(value) for key, value in self._items.items()}
 
 

@@ -1,19 +1,19 @@
-"""Groups of steps, and the other words of the language that rules call by name: nothing else spells them out."""
+"""The names of groups and other special steps; all other modules take them from here."""
 
-# The groups of steps: albumentations' names, with defaults of our own.
+# The groups of steps: albumentations' names with our defaults.
 ONE_OF, SOME_OF, SEQUENTIAL, RANDOM_ORDER = GROUPS = ("OneOf", "SomeOf", "Sequential", "RandomOrder")
-# Those that look at their own p once more where OneOf of albumentations has picked them by it.
+# Groups that gate by their p again after albumentations' OneOf has picked them by it.
 GATED = (SOME_OF, RANDOM_ORDER)
 
-# Steps of pair recipes that no transform stands behind: the compiler carries them out on several targets at once.
+# Steps of pair recipes without a transform: the compiler runs them on several targets at once.
 DEGRADE = "Degrade"
 PAIR_STEPS: tuple[str, ...] = (DEGRADE,)
 
-# The pipeline itself, which albumentations nests, too; one that notes its draws is one.
+# Pipelines, which albumentations can nest; ReplayCompose records its draws.
 COMPOSE, REPLAY_COMPOSE = "Compose", "ReplayCompose"
 
-# What stands for a step that is left out.
+# The step that does nothing.
 NO_OP = "NoOp"
 
-# Policies: groups that are written as one step. They are groups before anything but the parser sees them.
+# Policies: groups written as one step, which the parser expands.
 RAND_AUGMENT, TRIVIAL_AUGMENT, AUTO_AUGMENT = POLICIES = ("RandAugment", "TrivialAugment", "AutoAugment")

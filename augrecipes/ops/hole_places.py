@@ -1,4 +1,4 @@
-"""Boxes and keypoints on hidden pixels: steps that hide parts of an image, such as CoarseDropout."""
+"""Boxes and keypoints under steps that hide parts of an image, such as CoarseDropout."""
 
 import math
 from typing import Any
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from augrecipes.compat import Mixin
 
 Points = NDArray[Any]
-_ROUNDING = 1e-4  # px, by which a side may lie beside the pixels that it is meant to lie between
+_ROUNDING = 1e-4  # px: tolerance of a box's side that is meant to lie between two pixels
 
 
 class HolePlaces(Mixin):  # type: ignore[misc]
-    """Steps that hide pixels: a box shrinks where a whole row or column of it is hidden, and else stays as it is."""
+    """A step that hides pixels: a box shrinks only where whole outer rows or columns of it are hidden."""
 
     def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
-        """Boxes of shares of the image's sides, as far as enough of them can be seen."""
+        """Shrink boxes, in shares of the image's sides; drop those of which too little is visible."""
         processor = self.get_processor("bboxes")
         if processor is None or not len(bboxes):
             return bboxes
@@ -32,7 +32,7 @@ class HolePlaces(Mixin):  # type: ignore[misc]
         return result[is_visible]
 
     def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
-        """Rows of x, y and more, less those on pixels of holes where the recipe removes what cannot be seen."""
+        """Drop keypoints on hidden pixels, where the recipe removes invisible ones."""
         processor = self.get_processor("keypoints")
         if processor is None or not processor.params.remove_invisible or "drop_mask" in params or not len(keypoints):
             return keypoints
@@ -42,7 +42,7 @@ class HolePlaces(Mixin):  # type: ignore[misc]
 
 
 def _hidden(params: dict[str, Any]) -> Points:
-    """The pixels that a step hides, H×W bool."""
+    """The mask of pixels that a step hides, H×W bool."""
     hidden: Points = np.zeros(params["shape"][:2], bool)
     if "holes" in params:
         for x_min, y_min, x_max, y_max in _holes(params).tolist():
@@ -53,7 +53,7 @@ def _hidden(params: dict[str, Any]) -> Points:
 
 
 def _rows_near_holes(boxes: Points, params: dict[str, Any]) -> Points:
-    """The rows of boxes, in pixels, that a step may hide a part of."""
+    """The indices of boxes, in pixels, that holes may touch."""
     if "holes" not in params:
         return np.arange(len(boxes))
     holes = _holes(params)
@@ -66,7 +66,7 @@ def _holes(params: dict[str, Any]) -> Points:
 
 
 def _visible_box(box: Points, hidden: Points, min_area: float, min_visibility: float) -> Points | None:
-    """A box in pixels, less the outer rows and columns that are hidden; None where too little of it is left."""
+    """A box in pixels without its hidden outer rows and columns; None where too little of it is left."""
     left, top, right, bottom = box.tolist()
     first, above = max(int(left + _ROUNDING), 0), max(int(top + _ROUNDING), 0)
     visible: Any = ~hidden[above : math.ceil(bottom - _ROUNDING), first : math.ceil(right - _ROUNDING)]

@@ -1,4 +1,4 @@
-"""What one number, or a range, lets a step draw: from its least value to its greatest."""
+"""The intervals from which steps draw, by a number or a range."""
 
 from collections.abc import Iterator, Mapping
 from numbers import Real
@@ -9,7 +9,7 @@ _STARTS: dict[Meaning, float] = {"from_zero": 0, "from_one": 1, "from_three": 3}
 
 
 def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
-    """Least and greatest value that an argument lets its step draw; None where it is no number or range.
+    """The least and the greatest value that an argument allows; None where it is neither number nor range.
 
     >>> interval("symmetric", 25), interval("around_one", 0.2), interval("exact", [3, 5])
     ((-25, 25), (0.8, 1.2), (3, 5))
@@ -31,7 +31,7 @@ def interval(meaning: Meaning, value: Any) -> tuple[float, float] | None:
 
 
 def numbers(value: Any) -> Iterator[float]:
-    """Every number in an argument, which may be a number, a list or mapping of such values, or something else.
+    """Yield every number in an argument, also inside lists and mappings.
 
     >>> [*numbers({"x": [0, 1.5], "y": True}), *numbers("auto")]
     [0, 1.5]

@@ -1,19 +1,19 @@
-"""MATLAB's `imresize(…, 'bicubic')` on numpy arrays, to the last bit: how most published LR files were made."""
+"""MATLAB's `imresize(…, 'bicubic')` on numpy arrays, bit for bit: most published LR files were made by it."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# Output values that one round of the tap loop works on: small enough to stay in the processor's cache.
+# Output values per block of the loop over taps: small enough for the processor's cache.
 _BLOCK = 1 << 14
 
 
 class Taps(NamedTuple):
-    """How one axis is resampled.
+    """The weights that resample one axis.
 
     Attributes:
-        rows: for every output row (first index) the input rows that it reads, n × taps.
+        rows: for every output row the input rows that it reads, n × taps.
         weights: their weights, float64, n × taps; each row's sum is 1.
     """
 
@@ -29,23 +29,23 @@ def imresize(
     round_between: bool = True,
     full_range: tuple[float, float] = (0.0, 1.0),
 ) -> np.ndarray:
-    """`image` resampled to `height` × `width` by Keys' cubic kernel (a = −1/2), widened when it shrinks (antialiasing).
+    """Resize an image by Keys' cubic kernel (a = −1/2), widened where the image shrinks (antialiasing).
 
-    One axis after the other, the one that shrinks most first, rows (the height) first when both are equal; beyond the
-    edge the image is mirrored, edge included. Weights are those of pixel centres, normalised, in float64; taps are
-    summed from first to last, so that a tie between two levels falls as it does in MATLAB.
+    The axis that shrinks most is resampled first, rows (the height) first when both are equal; beyond the edge the
+    image is mirrored, edge included. Weights are those of pixel centres, normalised, in float64; taps are summed from
+    first to last, so that ties between two levels are rounded as in MATLAB.
 
     Args:
         image: H×W or H×W×C, uint8, uint16 or float32, any number of channels, never changed.
         height: rows of the result, at least 1.
         width: columns of the result, at least 1.
-        round_between: of whole numbers, whether the first pass's result is rounded to such, as MATLAB does; without,
-            float64 goes on, as in most ports. Float images are never rounded.
-        full_range: what float images are clipped to.
+        round_between: round integer images between the two passes, as MATLAB does; false: keep float64, as most ports
+            do. Float images are never rounded.
+        full_range: the range to which float images are clipped.
 
     Returns:
-        The image at its new size, same dtype: whole numbers rounded half up and clipped to those of the dtype, floats
-        clipped to `full_range`.
+        The resized image, same dtype: integers rounded half up and clipped to the dtype's range, floats clipped to
+        `full_range`.
 
     Raises:
         TypeError: another dtype.
@@ -63,7 +63,7 @@ def imresize(
     if image.ndim not in (2, 3) or 0 in image.shape:
         raise ValueError(f"imresize takes an image of shape H×W or H×W×C, none of them 0, got {image.shape}")
     if height < 1 or width < 1:
-        raise ValueError(f"the size to reach must be at least 1 × 1, got {height} × {width}")
+        raise ValueError(f"the new size must be at least 1 × 1, got {height} × {width}")
     down, across = taps(image.shape[0], height), taps(image.shape[1], width)
     columns_first = width * image.shape[0] < height * image.shape[1]
     current = image.swapaxes(0, 1) if columns_first else image
@@ -82,7 +82,7 @@ def imresize(
 
 @lru_cache(maxsize=64)
 def taps(length: int, target: int) -> Taps:
-    """Which of `length` input rows make each of `target` output rows, and with which weights.
+    """The input rows (of `length`) and weights of each of `target` output rows.
 
     >>> taps(8, 4).rows[0].tolist()
     [2, 1, 0, 0, 1, 2, 3, 4]
@@ -90,7 +90,7 @@ def taps(length: int, target: int) -> Taps:
     scale = target / length
     shrink = min(scale, 1.0)
     reach = 4.0 / shrink
-    # Positions count from 1 here, as the formula has them where every pixel's centre is a whole number.
+    # Positions count from 1, as in MATLAB, where pixel centres are integers.
     centres = np.arange(1, target + 1) / scale + 0.5 * (1 - 1 / scale)
     first_taps = np.floor(centres - reach / 2)
     positions = first_taps[:, None] + np.arange(int(np.ceil(reach)) + 2)
@@ -114,18 +114,18 @@ def _keys(distance: np.ndarray) -> np.ndarray:
 
 
 def _along_rows(image: np.ndarray, plan: Taps) -> np.ndarray:
-    """One pass along the first axis, float64, not rounded."""
+    """Resample along the first axis in float64, without rounding."""
     flat = np.ascontiguousarray(image).reshape(len(image), -1)
     out = np.zeros((len(plan.rows), flat.shape[1]))
     block = max(1, _BLOCK // flat.shape[1])
     for start in range(0, len(out), block):
-        some = slice(start, start + block)
-        for rows, weights in zip(plan.rows[some].T, plan.weights[some].T, strict=True):
-            out[some] += flat[rows] * weights[:, None]
+        part = slice(start, start + block)
+        for rows, weights in zip(plan.rows[part].T, plan.weights[part].T, strict=True):
+            out[part] += flat[rows] * weights[:, None]
     return out.reshape(len(out), *image.shape[1:])
 
 
 def _to_levels(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Half up, saturated, to whole numbers. Changes `values`."""
+    """Round half up, saturate, and convert to an integer dtype; `values` is overwritten."""
     values += values.dtype.type(0.5)
     return np.clip(values, 0, np.iinfo(dtype).max, out=values).astype(dtype)

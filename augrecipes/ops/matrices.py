@@ -1,6 +1,6 @@
-"""Where steps put pixels, as 3×3 matrices: from places in the image before a step to those behind it.
+"""The geometry of steps as 3×3 matrices, from positions in the image before a step to positions after it.
 
-Places are pixel centres, (x, y, 1). A step whose geometry is no matrix has none: see `OpRecord.is_matrix`.
+Positions are of pixel centres, (x, y, 1). For steps without a matrix see `OpRecord.is_matrix`.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ _PADS = ("pad_top", "pad_right", "pad_bottom", "pad_left")
 
 
 def translation(x: float, y: float) -> Matrix:
-    """The matrix that adds to columns and rows."""
+    """The matrix of a translation, px."""
     return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
 
 
 def scaling(y: float | Fraction, x: float | Fraction, *, centres: bool = True) -> Matrix:
-    """The matrix to a grid of so many pixels along one of before; `centres`: of pixels, whose halves are scaled, too.
+    """The matrix to a grid with `y` and `x` pixels per pixel before; `centres`: positions are of pixel centres.
 
     >>> scaling(2, 4).tolist()
     [[4.0, 0.0, 1.5], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]
@@ -34,7 +34,7 @@ def scaling(y: float | Fraction, x: float | Fraction, *, centres: bool = True) -
 
 
 def in_pixels(matrix: Matrix, factor: float | Fraction) -> Matrix:
-    """A 3×3 matrix between cells as one between pixels of a target, `factor` along a cell: S·M·S⁻¹.
+    """The matrix between a target's pixels, `factor` per cell, for a matrix between cells: S·M·S⁻¹.
 
     >>> in_pixels(np.array([[1.0, 0, 2], [0, 1, 0], [0, 0, 1]]), 4)[0].tolist()
     [1.0, 0.0, 8.0]
@@ -44,7 +44,7 @@ def in_pixels(matrix: Matrix, factor: float | Fraction) -> Matrix:
 
 
 def symmetry_matrix(symmetry: Symmetry, size: Size) -> Matrix:
-    """The matrix of a flip or turn of an image of `size`, rows and columns.
+    """The matrix of a flip or turn of an image of `size` (rows, columns).
 
     >>> (symmetry_matrix(Symmetry(transpose=True, flip_x=True), (3, 5)) @ [4, 0, 1]).tolist()
     [2.0, 4.0, 1.0]
@@ -57,18 +57,18 @@ def symmetry_matrix(symmetry: Symmetry, size: Size) -> Matrix:
 
 
 def symmetry_of(name: str, params: Mapping[str, Any]) -> Symmetry:
-    """The symmetry that a dihedral step of class `name` applies with the parameters that it drew."""
+    """The symmetry of a dihedral step of class `name` under its drawn parameters."""
     fixed = op_record(name).symmetry
     return drawn_symmetry(params) if fixed is None else D4[fixed]
 
 
 def drawn_size(step: Any, params: Mapping[str, Any], size: Size) -> tuple[float, float]:
-    """Height and width of the largest image that a step makes of one of `size`, before it cuts it; not rounded.
+    """Height and width of the largest image that a step makes on the way, before it cuts; not rounded.
 
     Args:
         step: the transform.
-        params: that it drew.
-        size: rows and columns before it.
+        params: its drawn parameters.
+        size: rows and columns of the image before it.
     """
     rows, columns = size
     record, pads = op_record(type(step).__name__), params.get("pad_params")
@@ -76,7 +76,7 @@ def drawn_size(step: Any, params: Mapping[str, Any], size: Size) -> tuple[float,
         if "scale" in params:
             return rows * params["scale"], columns * params["scale"]
         return getattr(step, "size", None) or (step.height, step.width)
-    if "max_height" in params:  # a perspective, before it is brought back
+    if "max_height" in params:  # a perspective, before it is scaled back
         return params["max_height"], params["max_width"]
     if "output_shape" in params:
         return params["output_shape"][0], params["output_shape"][1]
@@ -88,13 +88,13 @@ def drawn_size(step: Any, params: Mapping[str, Any], size: Size) -> tuple[float,
 
 
 def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
-    """Rows and columns of an image of `size` behind a step of a known class; arguments are those of `drawn_size`."""
+    """Rows and columns after a step of a known class; arguments as of `drawn_size`."""
     record = op_record(type(step).__name__)
     if record.action == "dihedral":
         return size[::-1] if symmetry_of(record.name, params).transpose else size
     if not record.moves or getattr(step, "keep_size", False):
         return size
-    if record.resizes:  # RandomScale cuts off what the others round
+    if record.resizes:  # RandomScale truncates, the others round
         whole = int if hasattr(step, "scale_limit") else lambda side: max(1, round(side))
         height, width = drawn_size(step, params, size)
         return whole(height), whole(width)
@@ -110,13 +110,13 @@ def output_size(step: Any, params: Mapping[str, Any], size: Size) -> Size:
 
 
 def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -> Matrix:
-    """The matrix of a step: from places in the image before it to those behind it.
+    """The matrix of a step, from positions before it to positions after it.
 
     Args:
-        name: of its class.
-        params: that it drew.
-        before: rows and columns of the image.
-        after: the same behind it.
+        name: the step's class.
+        params: its drawn parameters.
+        before: rows and columns of the image before it.
+        after: rows and columns of the image after it.
 
     >>> matrix_of("CenterCrop", {"crop_coords": (2, 1, 6, 4), "pad_params": None}, (5, 8), (3, 4))[:2, 2].tolist()
     [-2.0, -1.0]
@@ -128,7 +128,7 @@ def matrix_of(name: str, params: Mapping[str, Any], before: Size, after: Size) -
         return scaling(after[0] / before[0], after[1] / before[1])
     if "matrix" in params:
         matrix = params["matrix"]
-        if "max_width" in params:  # a perspective is scaled to the size that it keeps, without the half pixel
+        if "max_width" in params:  # albumentations scales a perspective to its size without half-pixel shifts
             matrix = scaling(after[0] / params["max_height"], after[1] / params["max_width"], centres=False) @ matrix
         cuts = params.get("x_min", -1) >= 0
         return np.asarray(translation(-params["x_min"], -params["y_min"]) @ matrix if cuts else matrix)

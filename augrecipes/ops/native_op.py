@@ -1,4 +1,4 @@
-"""Steps as numbers: what the native program draws for a step, and what it does with that. Needs no numpy."""
+"""Ops: what the native program draws for a step and does with it, as numbers. Needs no numpy."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 
-IN_PYTHON = -1  # what no kernel draws
-# From the parameters that albumentations' sampler draws to the numbers that the kernel draws.
+IN_PYTHON = -1  # no kernel draws it
+# Parameters drawn by albumentations' sampler → the numbers that the kernel draws.
 Draws = Callable[[Mapping[str, Any]], tuple[float, ...]]
 
-Encoder = Callable[[Any], "NativeOp | None"]  # from a transform to its numbers; None: no kernel knows it like this
+Encoder = Callable[[Any], "NativeOp | None"]  # transform → its op; None: no kernel takes its arguments
 
 
 def params_getter(*names: str) -> Draws:
-    """A function from a step's parameters to those of some names, one after another; each is a number, or several.
+    """A function that picks named parameters of a step, numbers or arrays, and flattens them.
 
     >>> params_getter("order", "amount")({"order": [2, 1], "amount": 0.5})
     (2.0, 1.0, 0.5)
@@ -25,7 +25,7 @@ def params_getter(*names: str) -> Draws:
 
 
 def flat(value: Any) -> Iterator[float]:
-    """The numbers of a number, of an array of any shape, or of nested lists."""
+    """Yield the numbers in a number, an array or nested lists."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list | tuple):
         for item in value:
@@ -42,13 +42,12 @@ class NativeOp:
     """A step as numbers.
 
     Attributes:
-        draw: what it draws, of `DRAWS`.
-        effect: what that does, of `EFFECTS`.
-        arguments: of the draw.
-        expected_draws: the numbers that are drawn, from what albumentations' sampler draws.
+        draw: its draw, of `DRAWS`.
+        effect: its effect, of `EFFECTS`.
+        arguments: arguments of the draw.
+        expected_draws: turns the draws of albumentations' sampler into the numbers that the kernel draws.
         effect_arguments: arguments of the effect.
-        drawn_in_python: what it draws goes by boxes: Python draws it, and it takes the place of `arguments` before each
-            sample.
+        drawn_in_python: it draws by boxes: Python draws and replaces `arguments` before each sample.
     """
 
     draw: int
@@ -60,14 +59,14 @@ class NativeOp:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes values by itself, so that it is held to the step on some images when a plan is made."""
+        """Whether it changes values, so that compilation compares it with the step on probe images."""
         return self.effect in (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE) or (
             self.effect >= EFFECTS.DISTORTS_GRID and self.effect != EFFECTS.STAINS
         )
 
     @property
     def resizes(self) -> tuple[float, ...]:
-        """How it resizes, as OpenCV numbers that: what becomes larger, and what becomes smaller; empty: it does not."""
+        """The interpolations by which it enlarges and shrinks, as OpenCV numbers them; empty: it does not resize."""
         effect = self.effect % EFFECTS.MERGES if self.effect < EFFECTS.MERGED_ENDS else self.effect
         if effect in (EFFECTS.RESIZES, EFFECTS.CROPS_AND_RESIZES):
             return self.effect_arguments[2:]
@@ -76,22 +75,22 @@ class NativeOp:
         return ()
 
 
-# Draws of a matrix that is a product of some, which may be summed up in another order than numpy's.
+# Draws of products of matrices, which numpy may sum in another order.
 MATRIX_DRAWS = frozenset({DRAWS.ROTATION, DRAWS.SAFE_ROTATION, DRAWS.AFFINE})
 
 
 def counts_noise(step: Any) -> bool:
-    """Whether a transform takes its noise from our own generator, which counts."""
+    """Whether a transform takes its noise from our counter-based generator."""
     return getattr(step, "counts_noise", False)
 
 
 NO_OP = NativeOp(DRAWS.NOTHING, EFFECTS.KEEPS)
-UNKNOWN_OP = NativeOp(IN_PYTHON, EFFECTS.KEEPS)  # a sample in which it acts is refused
-EXIT = NativeOp(IN_PYTHON, EFFECTS.EXITS)  # albumentations carries it out, and nothing else
+UNKNOWN_OP = NativeOp(IN_PYTHON, EFFECTS.KEEPS)  # the program refuses samples in which it acts
+EXIT = NativeOp(IN_PYTHON, EFFECTS.EXITS)  # only albumentations can run it
 
 
-# Where a number of an op comes from: the attribute of a transform that has it, or has several; a function of the
-# transform, whose None says that no kernel knows it like this; or the number itself.
+# The source of an op's numbers: the name of a transform's attribute; a function of the transform (None: no kernel takes
+# its arguments); or a number.
 Origin = str | float | Callable[[Any], Any]
 
 
@@ -104,21 +103,21 @@ def encoder(
     *,
     drawn_in_python: bool = False,
 ) -> Encoder:
-    """An encoder of steps, from where their numbers come from; `draws` names the parameters that are drawn.
+    """An encoder built from the sources of its numbers; `draws` names the drawn parameters.
 
     >>> from types import SimpleNamespace
     >>> encode = encoder(EFFECTS.CORRECTS_GAMMA, DRAWS.HUNDREDTHS, ["limit"], ["gamma"])
     >>> encode(SimpleNamespace(limit=(80, 120))).arguments
     (80.0, 120.0)
     """
-    origins, of_effect = tuple(arguments), tuple(effect_arguments)
+    draw_origins, effect_origins = tuple(arguments), tuple(effect_arguments)
     expected = draws if callable(draws) else params_getter(*draws)
 
     def encode(step: Any) -> NativeOp | None:
-        of_draw, does = (_numbers(step, part) for part in (origins, of_effect))
-        if of_draw is None or does is None:
+        of_draw, of_effect = (_numbers(step, origins) for origins in (draw_origins, effect_origins))
+        if of_draw is None or of_effect is None:
             return None
-        return NativeOp(draw, effect, of_draw, expected, does, drawn_in_python)
+        return NativeOp(draw, effect, of_draw, expected, of_effect, drawn_in_python)
 
     return encode
 
@@ -132,7 +131,7 @@ def _numbers(step: Any, origins: tuple[Origin, ...]) -> tuple[float, ...] | None
 
 
 def uniform(effect: int, draw: int = DRAWS.NUMBERS, effect_arguments: Iterable[Origin] = (), **limits: str) -> Encoder:
-    """An encoder of steps that draw each parameter of `limits` evenly from the range in the attribute named for it.
+    """An encoder of steps that draw each parameter of `limits` uniformly from the range in the named attribute.
 
     >>> from types import SimpleNamespace
     >>> uniform(EFFECTS.SOLARIZES, threshold="range")(SimpleNamespace(range=(0.2, 0.5))).arguments
@@ -143,7 +142,7 @@ def uniform(effect: int, draw: int = DRAWS.NUMBERS, effect_arguments: Iterable[O
 
 @dataclass(frozen=True, slots=True)
 class UpTo:
-    """A condition of an argument: no number in it is larger, either way."""
+    """A condition on an argument: no number in it exceeds `most` in absolute value."""
 
     most: float
 
@@ -152,7 +151,7 @@ class UpTo:
 
 
 def meets(value: Any, condition: Any) -> bool:
-    """Whether the value of an argument is the one that an encoder needs, or within its bound.
+    """Whether the value of an argument equals an encoder's condition, or is within its bound.
 
     >>> meets([3, 7], UpTo(7)), meets(False, True), meets(None, None)
     (True, False, True)
@@ -163,7 +162,7 @@ def meets(value: Any, condition: Any) -> bool:
 
 
 def condition_text(condition: tuple[str, Any]) -> str:
-    """An argument and what an encoder needs of it, in words.
+    """An encoder's condition on an argument, in words.
 
     >>> [*map(condition_text, {"exact": True, "mask": None, "side": UpTo(7)}.items())]
     ['`exact` true', 'no `mask`', '`side` up to 7']

@@ -1,4 +1,4 @@
-"""Steps that change some channels of an image: they see these alone, as an image; the others stay to the last bit."""
+"""Limit steps to some channels of an image: they see only these, and the others keep their bits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,37 +10,37 @@ from augrecipes.ops.records import op_record
 
 
 class OnChannels(Mixin):  # type: ignore[misc]
-    """In front of a class of transforms: what it draws by, and changes, are the channels of `channel_numbers`."""
+    """A mixin in front of a transform's class: it sees and changes only the channels of `channel_numbers`."""
 
     channel_numbers: tuple[int, ...]
     image_names: frozenset[str] = frozenset({"image", "images", "volume", "volumes"})
 
     def update_transform_params(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
-        """What was drawn, with the shape of these channels."""
+        """Complete the drawn parameters with the shape of these channels."""
         return super().update_transform_params(params=params, data=self._each(data, self._stand_in))
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
-        """What is drawn by the size of an image, or by these channels of its pixels."""
+        """Draw from an image of these channels, or from its size alone."""
         draws_from = op_record(type(self).__name__).draws_from
         pixels = draws_from is None or "image" in draws_from
         parts = self._each(data, self._selected if pixels else self._stand_in)
         return super().get_params_dependent_on_data(params=params, data=parts)
 
     def apply_with_params(self, params: dict[str, Any], *args: Any, **data: Any) -> dict[str, Any]:
-        """A sample whose images have the changed channels, and the others as they were."""
+        """Run the step on these channels, and put the results back among the others."""
         parts, names = self._each(data, self._selected), self._names(data)
         shape = parts[names[0]].shape[-3:] if names else params["shape"]
-        done: dict[str, Any] = super().apply_with_params({**params, "shape": shape}, *args, **parts)
+        result: dict[str, Any] = super().apply_with_params({**params, "shape": shape}, *args, **parts)
         for name in names:
-            changed, done[name] = np.asarray(done[name]), np.array(data[name])
-            done[name][..., self.channel_numbers] = changed.reshape(parts[name].shape)  # some drop the axis of grey
-        return done
+            changed, result[name] = np.asarray(result[name]), np.array(data[name])
+            result[name][..., self.channel_numbers] = changed.reshape(parts[name].shape)  # some drop the axis of grey
+        return result
 
     def _names(self, data: dict[str, Any]) -> list[str]:
         return [name for name in data if name in self.image_names and data[name] is not None]
 
     def _each(self, data: dict[str, Any], part: Callable[[Any], np.ndarray]) -> dict[str, Any]:
-        """A sample with a part of each of its images."""
+        """The sample with a function applied to each of its images."""
         return {**data, **{name: part(data[name]) for name in self._names(data)}}
 
     def _selected(self, image: Any) -> np.ndarray:
@@ -48,7 +48,7 @@ class OnChannels(Mixin):  # type: ignore[misc]
         return np.take(image, self.channel_numbers, axis=-1)
 
     def _stand_in(self, image: Any) -> np.ndarray:
-        """An array of the shape and dtype of these channels, without pixels of its own."""
+        """An array with the shape and dtype of these channels, but no pixels."""
         array = np.asarray(image)
         count = array.shape[-1]
         if max(self.channel_numbers) >= count:
@@ -57,7 +57,7 @@ class OnChannels(Mixin):  # type: ignore[misc]
 
 
 def limit_to_channels(step: Any, numbers: tuple[int, ...]) -> None:
-    """Let a transform change these channels alone. Only before it is put into a group."""
+    """Limit a transform to these channels, before a group takes it up."""
     from augrecipes.compat.albumentations import add_mixin
 
     add_mixin(step, OnChannels)

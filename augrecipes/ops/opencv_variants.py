@@ -1,7 +1,7 @@
-"""How the installed OpenCV and numpy round on this processor: native steps are told, and do the same.
+"""Find out how the installed OpenCV and numpy round on this processor, so that native steps can do the same.
 
-OpenCV works through a row so many numbers at a time, and rounds otherwise in what is left of it; where the processor
-fuses products and sums, so may OpenCV. Each question is asked once a process, of images whose levels give the answer.
+OpenCV processes a row in vectors and rounds differently in its tail; where the processor has fused multiply-add, OpenCV
+may use it. Each variant is found once per process, by images whose results differ.
 """
 
 import ctypes
@@ -15,14 +15,14 @@ import numpy as np
 from augrecipes.compat import normals
 from augrecipes.native.kernels import Library
 
-_WIDTH = 255  # of the images that OpenCV is asked with
-_ALL = 1 << 30  # a row, however long
+_WIDTH = 255  # px of the probe images
+_ALL = 1 << 30  # any row
 _STRIPS, _TRIED = 256, 40_000
 
 
 @cache
 def hsv() -> tuple[int, bool]:
-    """How many pixels of a row it takes from HSV to RGB at a time, dropping fractions, and whether it fuses there."""
+    """OpenCV's vector width from HSV to RGB, where it truncates, and whether it fuses there."""
     row: Any = np.full((1, _WIDTH, 3), (0, 1, 3), np.uint8)
     dropped = int((cv2.cvtColor(row, cv2.COLOR_HSV2RGB)[0, :, 1] == 2).sum())
     green = int(cv2.cvtColor(np.full((1, 1, 3), (1, 153, 25), np.uint8), cv2.COLOR_HSV2RGB)[0, 0, 1])
@@ -31,8 +31,8 @@ def hsv() -> tuple[int, bool]:
 
 @cache
 def hls() -> tuple[int, bool]:
-    """How many pixels of a row it takes from HLS to RGB at a time, and whether it fuses, there and back."""
-    # A hue below 0 is another one in what is left of a row.
+    """OpenCV's vector width from HLS to RGB, and whether it fuses, in both directions."""
+    # A negative hue gives another colour in the tail of a row.
     row: Any = cv2.cvtColor(np.full((1, _WIDTH, 3), (-70, 0.3, 0.7), np.float32), cv2.COLOR_HLS2RGB)[0]
     vector = int((row == row[0]).all(axis=-1).sum())
     colour: Any = cv2.cvtColor(np.full((1, 1, 3), (0.7, 0.9, 0.6), np.float32), cv2.COLOR_RGB2HLS)
@@ -41,15 +41,15 @@ def hls() -> tuple[int, bool]:
 
 @cache
 def sums() -> bool:
-    """Whether it fuses in weighted sums: 60 where it does not."""
+    """Whether OpenCV fuses in weighted sums; the probe gives 60 where it does not."""
     return int(cv2.addWeighted(np.full((1, 1), 46, np.uint8), 1.3, np.ones((1, 1), np.uint8), -0.3, 0)[0, 0]) == 59
 
 
 @cache
 def gaussian() -> tuple[int, int]:
-    """How many numbers it takes at a time where it fuses weighed pixels, in rows and then in columns; 0: nowhere."""
-    # A weight on both sides of the middle; levels in the middle and beside it whose sum is another level where products
-    # are not rounded before they are added: of columns, and which level that is, and of rows.
+    """OpenCV's vector widths of Gaussian blurs in which it fuses, along rows and along columns; 0: it does not fuse."""
+    # The outer weight; for columns and for rows two levels, in the middle and beside it, and the level that their sum
+    # rounds to only if products are fused.
     outer, across, sum_across, along, sum_along = 0.1275, (146, 46), 121, (6, 106), 31
     column, row = np.full((3, _WIDTH), across[1], np.uint8), np.full((1, _WIDTH), along[1], np.uint8)
     column[1], row[:, ::2] = across[0], along[0]
@@ -59,25 +59,25 @@ def gaussian() -> tuple[int, int]:
 
 
 def symmetric_weights(outer: float) -> np.ndarray:
-    """Three weights that come to 1."""
+    """Three symmetric weights that sum to 1."""
     return np.array([outer, 1 - 2 * outer, outer])
 
 
 def _vector_length(fused: np.ndarray, every: int = 1) -> int:
-    """How many of 255 numbers, of which every so many are looked at, are taken at a time: what is left is not fused."""
+    """The vector width from which of 255 numbers (every `every`-th is looked at) are fused: the tail is not."""
     count = int(fused.sum())
     return 1 if count == len(fused) else _WIDTH + 1 - every * count if count else 0
 
 
 class NumpyNormals:
-    """How numpy makes normal numbers of words: see native/sensor.c.
+    """numpy's ziggurat for normal numbers, read off its own function; see native/sensor.c.
 
     Args:
-        kernels: read it off numpy's own function.
+        kernels: the native kernels.
 
     Attributes:
-        strips: bounds of words, and what these are multiplied with.
-        addresses: of that function and of these.
+        strips: the ziggurat's bounds of words, and their factors.
+        addresses: addresses of numpy's function and of these two tables.
     """
 
     def __init__(self, kernels: Library) -> None:
@@ -87,7 +87,7 @@ class NumpyNormals:
         self._draw = kernels.kernel("numpy_normals", "lppppl")
 
     def numbers(self, seed: int, count: int) -> np.ndarray:
-        """Numbers of mean 0 and deviation 1: those of `default_rng(seed)`."""
+        """The standard normal numbers of `default_rng(seed)`."""
         out = np.empty(count)
         self._draw(seed, *self.addresses, out.ctypes.data, count)
         return out
@@ -95,7 +95,7 @@ class NumpyNormals:
 
 @cache
 def numpy_normals(kernels: Library) -> NumpyNormals | None:
-    """How numpy makes normal numbers; None where those of the kernel are others."""
+    """numpy's ziggurat; None where the kernel's numbers differ from numpy's."""
     normal = NumpyNormals(kernels) if normals() else None
     if normal is None or not np.array_equal(normal.numbers(5, _TRIED), np.random.default_rng(5).normal(size=_TRIED)):
         return None
@@ -104,12 +104,12 @@ def numpy_normals(kernels: Library) -> NumpyNormals | None:
 
 @cache
 def normal_numbers() -> tuple[int, ...] | None:
-    """What cv2.randn makes normal numbers by: addresses of tables, and of `logf` and `exp`, for those far out.
+    """The addresses of cv2.randn's ziggurat tables, and of the C library's `logf` and `exp` for its tail.
 
     None on a system without such a C library.
     """
     try:
-        python = ctypes.CDLL(None)  # is linked with it
+        python = ctypes.CDLL(None)  # Python is linked with the C library
         functions = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (python.logf, python.exp)]
     except (AttributeError, TypeError, OSError):
         return None
@@ -118,7 +118,7 @@ def normal_numbers() -> tuple[int, ...] | None:
 
 @cache
 def ziggurat_strips() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The 128 strips of one area under a normal density: bounds of words, widths and heights (Marsaglia, Tsang 2000).
+    """The 128 strips of the ziggurat (Marsaglia and Tsang 2000): bounds of words, widths and heights.
 
     >>> [table.shape for table in ziggurat_strips()]
     [(128,), (128,), (128,)]

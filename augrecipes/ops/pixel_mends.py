@@ -1,4 +1,4 @@
-"""What albumentations does wrong in the pixels of some classes: each class here overrides that, as the record says.
+"""Corrections of pixels that albumentations gets wrong: mixins that records name as `mend`.
 
 `right_class` puts them in front of albumentations' classes.
 """
@@ -15,7 +15,7 @@ from augrecipes.ops.fills import setting
 
 
 class NarrowWarp(Mixin):  # type: ignore[misc]
-    """Warps of images of one row or column: OpenCV's cubic interpolation seeks what `reflect_101` has there for ever.
+    """Warps of images of one row or column, where OpenCV's cubic interpolation with `reflect_101` never ends.
 
     >>> from augrecipes.ops.registry import get_class
     >>> from augrecipes.ops.places import right_class
@@ -25,11 +25,11 @@ class NarrowWarp(Mixin):  # type: ignore[misc]
     """
 
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """An image H×W×C."""
+        """Run the step on an image H×W×C."""
         return self._warped("apply", "interpolation", img, args, params)
 
     def apply_to_mask(self, mask: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """A mask H×W or H×W×C."""
+        """Run the step on a mask H×W or H×W×C."""
         return self._warped("apply_to_mask", "mask_interpolation", mask, args, params)
 
     def _warped(self, method: str, sampling: str, image: np.ndarray, args: Any, params: dict[str, Any]) -> np.ndarray:
@@ -42,7 +42,7 @@ class NarrowWarp(Mixin):  # type: ignore[misc]
 
 
 class NarrowGrey(Mixin):  # type: ignore[misc]
-    """ToGray and ToRGB of images of one row or column, whose axis of one they drop, and write behind their memory.
+    """ToGray and ToRGB of images of one row or column, whose axis they drop before they write out of bounds.
 
     >>> from augrecipes.ops.registry import get_class
     >>> from augrecipes.ops.places import right_class
@@ -51,7 +51,7 @@ class NarrowGrey(Mixin):  # type: ignore[misc]
     """
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
-        """An image H×W×C."""
+        """Run the step on an image H×W×C."""
         if min(img.shape[:2]) > 1:
             return np.asarray(super().apply(img, **params))
         twice = img.repeat(2, axis=0).repeat(2, axis=1)
@@ -59,20 +59,20 @@ class NarrowGrey(Mixin):  # type: ignore[misc]
 
 
 class GreySharpen(Mixin):  # type: ignore[misc]
-    """Sharpen of images of one channel, which OpenCV's blur drops: the difference would have three axes."""
+    """Sharpen of images of one channel, whose channel axis OpenCV's blur drops, so that numpy would broadcast."""
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
-        """An image H×W×C."""
+        """Run the step on an image H×W×C."""
         if img.shape[2:] != (1,):
             return np.asarray(super().apply(img, **params))
         return np.asarray(super().apply(img[..., 0], **params))[..., None]
 
 
 class SteadyCorner(Mixin):  # type: ignore[misc]
-    """Illumination from a corner as albumentations has it where OpenCV is without IPP, to the last bit.
+    """Illumination from a corner, with the bits of albumentations on an OpenCV without IPP.
 
-    Builds with Intel's IPP round distances by where the result lies in memory, and by how many threads OpenCV has.
-    Grey images with a channel, which albumentations refuses, are lit, too.
+    With Intel's IPP distances are rounded by the alignment of memory and the number of OpenCV's threads. Grey images
+    with a channel axis, which albumentations refuses, work too.
 
     >>> from augrecipes.ops.registry import get_class
     >>> from augrecipes.ops.places import right_class
@@ -82,7 +82,7 @@ class SteadyCorner(Mixin):  # type: ignore[misc]
     """
 
     def apply(self, img: np.ndarray, **params: Any) -> np.ndarray:
-        """An image H×W×C or H×W, uint8 or float32; `corner` is 0 to 3, from the upper left one clockwise."""
+        """Run the step on an image H×W×C or H×W, uint8 or float32; `corner`: 0 to 3, clockwise from the upper left."""
         if self.mode != "corner":
             return np.asarray(super().apply(img, **params))
         (height, width), corner = img.shape[:2], params["corner"]

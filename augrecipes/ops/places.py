@@ -1,8 +1,7 @@
-"""Boxes and keypoints that go where the pixels under them go, whatever albumentations 2.0.8 does with them.
+"""Move boxes and keypoints with the pixels under them, also where albumentations 2.0.8 does not.
 
-Each class here overrides what an albumentations class does to what lies on an image, and is put in front of it by
-`right_class`. Keypoints are places of pixel centres; boxes have edges between pixels, half a pixel further on. The
-differences from albumentations are listed in docs/DIFFERENCES.md.
+`right_class` puts the mixins here in front of albumentations' classes. Keypoints are positions of pixel centres; the
+edges of boxes lie between pixels, half a pixel off. docs/DIFFERENCES.md lists the differences from albumentations.
 """
 
 from abc import ABC
@@ -34,12 +33,12 @@ _SIDES = np.concatenate([a + _ALONG * (b - a) for a, b in zip(_CORNERS, np.roll(
 
 
 class StepGeometry(NamedTuple):
-    """Where one step puts places in one sample.
+    """The geometry of one step in one sample.
 
     Attributes:
         matrix: from pixel centres before the step to those after it.
         before: rows and columns before the step.
-        after: the same after it.
+        after: rows and columns after it.
     """
 
     matrix: Matrix
@@ -48,16 +47,16 @@ class StepGeometry(NamedTuple):
 
 
 class MatrixPlaces(Mixin):  # type: ignore[misc]
-    """Steps whose geometry is one 3×3 matrix."""
+    """A step whose geometry is one 3×3 matrix."""
 
     def geometry(self, params: Mapping[str, Any], after: Size | None = None) -> StepGeometry:
-        """Where what was drawn puts places; `after`: rows and columns after the step, where they are known."""
+        """The geometry under drawn parameters; `after`: rows and columns after the step, if known."""
         before = params["shape"][:2]
         after = after or output_size(self, params, before)
         return StepGeometry(matrix_of(type(self).__name__, params, before, after), before, after)
 
     def apply_to_keypoints(self, keypoints: Points, geometry: StepGeometry | None = None, **params: Any) -> Points:
-        """Rows of x, y, z, angle, scale and more, moved; angles and scales as the matrix has them at that place."""
+        """Move keypoints, rows of x, y, z, angle, scale and more; angles and scales change by the Jacobian there."""
         if not keypoints.size:
             return keypoints
         matrix = (geometry or self.geometry(params)).matrix
@@ -73,12 +72,12 @@ class MatrixPlaces(Mixin):  # type: ignore[misc]
 
     @property
     def _shows_directions(self) -> bool:
-        """Whether anybody sees angles and scales: keypoints of `xy` have none."""
+        """Whether keypoints have angles and scales; those of format `xy` have none."""
         processor = self.get_processor("keypoints")
         return processor is None or processor.params.format not in _PLACES_ALONE
 
     def apply_to_bboxes(self, bboxes: Points, geometry: StepGeometry | None = None, **params: Any) -> Points:
-        """Boxes of shares of the image's sides: the bounds of their corners, or of the ellipse in them."""
+        """Move boxes, in shares of the image's sides, to the bounds of their corners, or of the ellipse in them."""
         if not len(bboxes):
             return bboxes
         matrix, before, after = geometry or self.geometry(params)
@@ -89,7 +88,7 @@ class MatrixPlaces(Mixin):  # type: ignore[misc]
         return _bounds(bboxes, outline, before, after, lambda points: _projected(matrix, points - 0.5)[0] + 0.5)
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
-        """A mask H×W or H×W×C; resized by `nearest` each pixel is the one in whose middle it lies, or next to it."""
+        """Move a mask H×W or H×W×C; `nearest` resizes by pixel centres."""
         apply = super().apply_to_mask
         record, before = op_record(type(self).__name__), params["shape"][:2]
         after = output_size(self, params, before)
@@ -107,10 +106,10 @@ class MatrixPlaces(Mixin):  # type: ignore[misc]
 
 
 class FieldPlaces(Mixin):  # type: ignore[misc]
-    """Steps that take each pixel from somewhere else: what lies on the image follows the inverse of that field."""
+    """A step that warps by a field: boxes and keypoints follow the field's inverse."""
 
     def apply_to_keypoints(self, keypoints: Points, **params: Any) -> Points:
-        """Rows of x, y, z, angle, scale and more; angle and scale stay, as a field has none."""
+        """Move keypoints, rows of x, y, z, angle, scale and more; angle and scale stay."""
         if not keypoints.size:
             return keypoints
         moved = np.array(keypoints, np.float64)
@@ -118,12 +117,12 @@ class FieldPlaces(Mixin):  # type: ignore[misc]
         return moved
 
     def apply_to_bboxes(self, bboxes: Points, **params: Any) -> Points:
-        """The bounds of points along each box's sides."""
+        """Move boxes to the bounds of points along their sides."""
         size, field = params["shape"][:2], self._field(params)
         return _bounds(bboxes, _SIDES, size, size, lambda points: inverse_places(*field, points - 0.5) + 0.5)
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
-        """A mask H×W or H×W×C; channels of a mesh four by four, as OpenCV loses more."""
+        """Move a mask H×W or H×W×C; for meshes four channels at a time, since OpenCV loses more."""
         apply = super().apply_to_mask
         if "generated_mesh" not in params or mask.ndim == 2:
             return apply(mask, *args, **params)
@@ -131,32 +130,32 @@ class FieldPlaces(Mixin):  # type: ignore[misc]
         return np.concatenate([part.reshape(*mask.shape[:2], -1) for part in parts], axis=2)
 
     def _field(self, params: dict[str, Any]) -> tuple[Points, Points]:
-        """x and y that each pixel is taken from, H×W float32."""
+        """The source x and y of each pixel, H×W float32."""
         rows, columns = params["shape"][:2]
         y, x = np.mgrid[:rows, :columns].astype(np.float32)
-        if "map_x" not in params:  # a mesh, whose cells cover each other
-            taken = self.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
-            hidden = taken[..., 0] == 0
-            return np.where(hidden, -columns, taken[..., 0] - 1), np.where(hidden, -rows, taken[..., 1] - 1)
+        if "map_x" not in params:  # a mesh, whose cells may overlap: warp an image of positions
+            sources = self.apply(np.stack([x + 1, y + 1, x], axis=2), **params)
+            hidden = sources[..., 0] == 0
+            return np.where(hidden, -columns, sources[..., 0] - 1), np.where(hidden, -rows, sources[..., 1] - 1)
         if params["map_x"] is None:
             return x, y
         return np.asarray(params["map_x"]), np.asarray(params["map_y"])
 
 
 def nearest(mask: Points, size: Size) -> Points:
-    """A mask of another size, each pixel the one in whose middle it lies, or of two that are as near the later one.
+    """Resize a mask by the nearest pixel centre; of two equally near ones the later.
 
     >>> nearest(np.arange(6).reshape(1, 6), (1, 2)).tolist()
     [[1, 4]]
     """
-    for axis, (count, now) in enumerate(zip(size, mask.shape[:2], strict=True)):
-        if count != now:
-            mask = mask.take((2 * np.arange(count) + 1) * now // (2 * count), axis)
+    for axis, (count, old_count) in enumerate(zip(size, mask.shape[:2], strict=True)):
+        if count != old_count:
+            mask = mask.take((2 * np.arange(count) + 1) * old_count // (2 * count), axis)
     return mask
 
 
 def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
-    """Points (n, 2) through a matrix, and by how much they are divided, for each of them or, if that is 1, once.
+    """Points (n, 2) under a matrix, and the homogeneous weight of each; a single 1 for affine matrices.
 
     Products are rounded before they are added, as in native/boxes.c.
     """
@@ -167,26 +166,26 @@ def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
 
 
 def _largest_singular_value(jacobian: Points) -> Points:
-    """Of each of n matrices 2×2: by how much it enlarges at most."""
+    """The largest singular value of each of n matrices 2×2."""
     (a, b), (c, d) = jacobian.transpose(1, 2, 0)
     squares, determinant = a * a + b * b + c * c + d * d, a * d - b * c
     return np.sqrt((squares + np.sqrt(np.maximum(squares**2 - 4 * determinant**2, 0))) / 2)
 
 
 def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) -> Points:
-    """Boxes around their corners behind an affine matrix: each bound adds up that of a part by x and one by y.
+    """The bounds of boxes' corners under an affine matrix; each bound is the sum of one of its part in x and one in y.
 
     Args:
         bboxes: rows of left, top, right and bottom in shares of the image's sides, and more.
-        matrix: of pixel centres.
-        before: rows and columns.
-        after: the same, of the image that they lie on then.
+        matrix: the matrix of pixel centres.
+        before: rows and columns of the image before.
+        after: rows and columns of the image after.
     """
     (a, b, x), (c, d, y), _ = matrix.tolist()
     (rows, columns), (height, width) = before, after
-    x, y = (x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height  # boxes have edges between pixels
+    x, y = (x + (1 - a - b) / 2) / width, (y + (1 - c - d) / 2) / height  # from pixel centres to edges between pixels
     a, b, c, d = a * columns / width, b * rows / width, c * columns / height, d * rows / height
-    # What a column of the matrix adds to left and top: times left and top where it is positive, else right and bottom.
+    # The left and top bounds use the box's left and top where the coefficient is positive, else its right and bottom.
     by_x = [0 if a > 0 else 2, 0 if c > 0 else 2, 2 if a > 0 else 0, 2 if c > 0 else 0]
     by_y = [1 if b > 0 else 3, 1 if d > 0 else 3, 3 if b > 0 else 1, 3 if d > 0 else 1]
     boxes = np.array(bboxes, np.float64)
@@ -196,14 +195,14 @@ def _affine_bounds(bboxes: Points, matrix: Matrix, before: Size, after: Size) ->
 
 
 def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: Any) -> Points:
-    """Boxes around their moved outlines.
+    """The bounds of boxes' moved outlines.
 
     Args:
         bboxes: rows of left, top, right and bottom in shares of the image's sides, and more.
-        outline: of a box from (0, 0) to (1, 1).
-        before: rows and columns.
-        after: the same, of the image that they lie on then.
-        move: from points in pixels (n, 2) to where they are then.
+        outline: points on the outline of a box from (0, 0) to (1, 1).
+        before: rows and columns of the image before.
+        after: rows and columns of the image after.
+        move: moves points in pixels (n, 2).
     """
     if not len(bboxes):
         return bboxes
@@ -216,7 +215,7 @@ def _bounds(bboxes: Points, outline: Points, before: Size, after: Size, move: An
 
 @cache
 def right_class(cls: type, *mixins: type) -> type:
-    """A transform class of albumentations, with what is wrong in it put right; `mixins` come right in front of it."""
+    """A subclass of albumentations' class with its errors corrected; `mixins` come right in front of the class."""
     record, fields = op_record(cls.__name__), getattr(getattr(cls, "InitSchema", None), "model_fields", {}).keys()
     mends: list[type] = []
     if not (record.moves or cls.__module__.startswith("albumentations.")):
@@ -235,5 +234,5 @@ def right_class(cls: type, *mixins: type) -> type:
         mends.append(resolve_name(f"augrecipes.ops.{record.mend}"))
     if not (mends or mixins):
         return cls
-    # ABC keeps it out of albumentations' register of classes, in which it would take the other's place.
+    # ABC keeps it out of albumentations' register of classes, where it would replace the original.
     return type(cls)(cls.__name__, (*mends, *mixins, cls, ABC), {"__module__": cls.__module__, "__doc__": cls.__doc__})

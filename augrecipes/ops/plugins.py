@@ -1,8 +1,8 @@
-"""Plugins: packages that register classes of steps, and that run where a recipe names them.
+"""Plugins: packages that register classes of steps, and that run when a recipe names them.
 
 A package announces a plugin as an entry point of the group `augrecipes.plugins`: a module, or a function without
-arguments, that calls `augrecipes.register`. That it is installed runs nothing. A recipe asks for it by the entry
-point's name, so all that a recipe can name is what its user has installed; no path and no module.
+arguments, that calls `augrecipes.register`. Installing it runs nothing. A recipe names the entry point, so it can run
+only what its user has installed, and no path or module.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from types import ModuleType
 ENTRY_POINT_GROUP = "augrecipes.plugins"
 
 
-class BrokenPlugin(Exception):  # noqa: N818 - told apart by what it names
+class BrokenPlugin(Exception):  # noqa: N818 - it names a state of a plugin
     """A plugin that an installed package announces cannot be run."""
 
 
@@ -23,7 +23,7 @@ _loaded: set[str] = set()
 
 
 def announced() -> dict[str, tuple[EntryPoint, ...]]:
-    """What installed packages announce, by name; more than one where packages share a name. Imports none of them."""
+    """The announced plugins by name, several where packages share a name; none is imported."""
     points = entry_points(group=ENTRY_POINT_GROUP)
     return {name: tuple(points.select(name=name)) for name in sorted(points.names)}
 
@@ -51,20 +51,20 @@ def load(name: str) -> None:
             plugin = points[0].load()
             if not isinstance(plugin, ModuleType):
                 plugin()
-        from augrecipes import versions  # brings OpenCV, which reading a recipe does without
+        from augrecipes import versions  # imports OpenCV, which reading a recipe does not need
 
         versions.decides(*_package(points[0]))
         _loaded.add(name)
 
 
 def _package(point: EntryPoint) -> tuple[str, str]:
-    """Name and version of the package that announces it."""
+    """The name and version of the package that announces an entry point."""
     return (point.value, "") if point.dist is None else (point.dist.name, point.dist.version)
 
 
 @contextmanager
 def _failures(value: str) -> Iterator[None]:
-    """Whatever the plugin raises, as one error."""
+    """Turn whatever a plugin raises into BrokenPlugin."""
     try:
         yield
     except (Exception, SystemExit) as error:

@@ -1,9 +1,9 @@
 """Augmentation policies as groups of steps: RandAugment, TrivialAugment and AutoAugment by their published tables.
 
-A recipe names a policy as it names a step; what runs, and what `explain` shows, are the groups that are made here.
-policies.json has the numbers. A table says of each operation what it is at magnitude 0 and at full magnitude, linear
-between; what begins at 0 goes either way with equal chance. Tables are those of torchvision 0.28 (`torchvision`, which
-AutoAugment shares; `wide`, TrivialAugment's) and of timm 1.0 (`timm`, `timm-increasing`), which come from the papers:
+A recipe names a policy like a step; the groups built here are what runs and what `explain` shows. policies.json has the
+numbers: a table gives each operation's amount at magnitude 0 and at full magnitude, linear between; amounts that begin
+at 0 go either way with equal probability. The tables are torchvision 0.28's (`torchvision`, also for AutoAugment;
+`wide` for TrivialAugment) and timm 1.0's (`timm`, `timm-increasing`), after the papers:
 
 AutoAugment: Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data", CVPR 2019, tables 6 to 9.
 RandAugment: Cubuk et al., "RandAugment: Practical Automated Data Augmentation with a Reduced Search Space", 2020.
@@ -23,21 +23,21 @@ from augrecipes.ops.groups import AUTO_AUGMENT, NO_OP, ONE_OF, SEQUENTIAL, TRIVI
 from augrecipes.ops.schedule import last_epoch, over_epochs, value_in
 
 FULL_MAGNITUDE = 30  # RandAugment's full magnitude
-_MOST_EPOCHS = 1000  # in which arguments may change: all numbers of all steps are written for each
+_MOST_EPOCHS = 1000  # the longest schedule, which is written out for every number of every step
 _DATA = json.loads(files("augrecipes.ops").joinpath("policies.json").read_text(encoding="utf-8"))
 TABLES: dict[str, dict[str, list[Any]]] = _DATA["tables"]
-POLICIES: dict[str, dict[str, Any]] = _DATA["policies"]  # of AutoAugment
+POLICIES: dict[str, dict[str, Any]] = _DATA["policies"]  # AutoAugment's
 _SUBPOLICIES: dict[str, list[str]] = _DATA["subpolicies"]
-# DeiT III's three (Touvron et al. 2022), which timm has under this name: no table, no magnitudes.
+# DeiT III's three operations (Touvron et al. 2022), without table or magnitudes.
 _THREE = (
     {"Solarize": {"threshold_range": [0.5, 0.5], "p": 1.0}},
     {"ToGray": {"p": 1.0}},
     {"GaussianBlur": {"sigma_limit": [0.1, 2.0], "blur_limit": 0, "p": 1.0}},
 )
 _ROUNDINGS: dict[str, Callable[[float], int]] = {"round": round, "ceil": math.ceil, "floor": math.floor}
-_GRID = 31  # magnitudes of a range that stand for it where an operation takes whole numbers, as in the papers
-# So that six digits give the whole levels and pixels that all digits give: a level is inverted from its threshold on,
-# and the fraction of a pixel is cut off.
+_GRID = 31  # magnitudes that sample a range where an operation takes whole numbers, as in the papers
+# Offsets that keep whole levels and pixels whole after rounding to six digits: a level is inverted from its threshold
+# on, and the fraction of a pixel is truncated.
 _WHOLE = {"Solarize": 4.9e-7, "TranslateX": -4.9e-7, "TranslateY": -4.9e-7}
 _STILL = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
 _JITTERED = {"Brightness": "brightness", "Color": "saturation", "Contrast": "contrast"}
@@ -48,12 +48,12 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "Invert": {"InvertImg": {}},
 }
 
-Plain = dict[str, Any]  # a step as a recipe has it: `{name: {argument: value}}`
+Plain = dict[str, Any]  # a step as in a recipe: `{name: {argument: value}}`
 Range = tuple[float, float]
 
 
 def group_of(name: str, arguments: Mapping[str, Any]) -> Plain:
-    """The group that a policy stands for, without the keys of every step; `grammar.json` has the arguments.
+    """The group that a policy stands for, without the keys that any step may have; `grammar.json` has the arguments.
 
     >>> group = group_of("RandAugment", {"n": 2, "m": 9})
     >>> len(group["Sequential"]["steps"]), group["Sequential"]["steps"][0]["OneOf"]["steps"][10]
@@ -73,10 +73,10 @@ def group_of(name: str, arguments: Mapping[str, Any]) -> Plain:
 
 
 def group_in_epochs(name: str, arguments: Mapping[str, Any], scheduled: Mapping[str, Any]) -> Plain:
-    """The same group where arguments change from epoch to epoch, and so numbers of its steps.
+    """The group of a policy whose arguments are scheduled, with schedules for the numbers of its steps.
 
     Raises:
-        ValueError: other steps would be in it then.
+        ValueError: its steps would change, not only their numbers.
     """
     if (last := last_epoch(scheduled)) > _MOST_EPOCHS:
         raise ValueError(f"numbers of a policy change over at most {_MOST_EPOCHS:,} epochs, got {last:,}")
@@ -85,18 +85,18 @@ def group_in_epochs(name: str, arguments: Mapping[str, Any], scheduled: Mapping[
 
 
 def _span(middle: float, deviation: float) -> Range:
-    """The uniform range of this mean and standard deviation, as far as magnitudes go."""
+    """The uniform range with a mean and a standard deviation, clipped to 0..1."""
     half = math.sqrt(3) * deviation
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _any(table: Mapping[str, Sequence[Any]], magnitude: Range, warp: Mapping[str, Any]) -> list[Plain]:
-    """The steps of OneOf that draws each operation of a table alike."""
+    """The steps of a OneOf that draws each operation of a table with equal probability."""
     return [_one_of(operation(op, table[op], magnitude, warp), 1.0) for op in table]
 
 
 def _one_of(ways: Sequence[tuple[float, Plain]], p: float) -> Plain:
-    """One of the ways that an operation goes, with a probability, or a weight."""
+    """A step, or a OneOf of weighted variants, with the probability `p`."""
     if len(ways) == 1:
         return _with(ways[0][1], p)
     return {ONE_OF: {"p": p, "steps": [_with(step, share) for share, step in ways]}}
@@ -124,13 +124,13 @@ def _subpolicies(policy: str, spread: float, warp: Mapping[str, Any]) -> list[Pl
 
 
 def operation(op: str, ends: Sequence[Any], magnitude: Range, warp: Mapping[str, Any]) -> list[tuple[float, Plain]]:
-    """The steps that an operation is, with the share of the draws that each of them has.
+    """The steps for an operation, each with its share of the draws.
 
     Args:
         op: its name in a table.
-        ends: what the table has of it.
-        magnitude: the range of magnitudes, 0..1, drawn uniformly.
-        warp: `interpolation` and `fill` of what moves pixels.
+        ends: its row in the table.
+        magnitude: the range from which magnitudes are drawn uniformly, within 0..1.
+        warp: `interpolation` and `fill` for operations that move pixels.
 
     >>> operation("Posterize", [8, 4], (0.3, 0.3), {}), operation("Invert", [], (0, 0), {})
     ([(1.0, {'Posterize': {'num_bits': 7}})], [(1.0, {'InvertImg': {}})])
@@ -152,7 +152,7 @@ def operation(op: str, ends: Sequence[Any], magnitude: Range, warp: Mapping[str,
 
 
 def _signed(op: str, low: float, high: float, warp: Mapping[str, Any]) -> Plain:
-    """A step whose amount goes from `low` to `high`, on either side of what changes nothing."""
+    """The step for an operation whose amount is drawn from `low` to `high`; 0 changes nothing."""
     if op == "Rotate":
         return {"Rotate": {"limit": [low, high], **warp}}
     if op == "Sharpness":
@@ -176,7 +176,7 @@ def _one_and(low: float, high: float) -> list[float]:
 
 
 def _posterized(ends: Sequence[Any], magnitude: Range) -> list[tuple[float, Plain]]:
-    """As many steps as there are numbers of bits; all eight change nothing, and none leaves black."""
+    """A step per number of bits; eight bits change nothing, and no bits leave black."""
     low, high = magnitude
     to_bits = _ROUNDINGS[ends[2] if len(ends) > 2 else "round"]
     grid = (low + (high - low) * place / (_GRID - 1) for place in range(_GRID))

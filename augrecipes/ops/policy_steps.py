@@ -1,4 +1,4 @@
-"""CornerAffine, Sharpness, SolarizeAdd and AugMix, as Pillow and the tables of augmentation policies mean them."""
+"""CornerAffine, Sharpness, SolarizeAdd and AugMix, as Pillow and augmentation policies define them."""
 
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ _ORDERED = AfterValidator(nondecreasing)
 
 
 class CornerAffine(A.Affine):  # type: ignore[misc]
-    """Affine about the upper left corner of the image, which stays, instead of about its middle: as policies shear.
+    """Affine about the upper left corner of the image instead of its centre, as policies shear.
 
     Arguments, targets and draws are those of Affine.
 
@@ -30,27 +30,27 @@ class CornerAffine(A.Affine):  # type: ignore[misc]
     """
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """Draw a matrix about the outer corner of the first pixel; with `fit_output` both are the same."""
+        """Draw a matrix about the outer corner of the first pixel; with `fit_output` the centre does not matter."""
         draws: dict[str, Any] = super().get_params_dependent_on_data(params, data)
         if not self.fit_output:
             height, width = params["shape"][:2]
-            back, there = translation(-width / 2, -height / 2), translation(width / 2, height / 2)
-            draws |= {name: back @ draws[name] @ there for name in ("matrix", "bbox_matrix")}
+            to_corner, to_centre = translation(-width / 2, -height / 2), translation(width / 2, height / 2)
+            draws |= {name: to_corner @ draws[name] @ to_centre for name in ("matrix", "bbox_matrix")}
         return draws
 
 
 class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Blurs or sharpens an image by a factor: 0 smooth, 1 as it is, 2 as much sharper as 0 is smoother.
+    """Blurs or sharpens an image by a factor: 0 is smooth, 1 unchanged, 2 as much sharper as 0 is smoother.
 
-    The result is factor · image + (1 − factor) · smooth, clipped, with the image smoothed by the 3×3 weights 1 1 1,
-    1 5 1, 1 1 1, over 13: both are one sum of nine weights. The outermost pixels stay as they are.
+    The result is factor · image + (1 − factor) · smooth, clipped, where smooth has the 3×3 weights 1 1 1, 1 5 1, 1 1 1,
+    over 13. Both are one convolution. The outermost pixels stay as they are.
 
     Args:
-        factor: range that the factor is drawn from.
+        factor: range from which the factor is drawn.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
-    Draws: `weights`, 3×3, by a factor that is uniform in its range, from `py_random`.
+    Draws: `weights`, 3×3, of a factor that is uniform in its range, from `py_random`.
     Source: Pillow's `ImageEnhance.Sharpness`, by which AutoAugment (Cubuk et al., CVPR 2019) defines its operation.
 
     >>> image = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
@@ -59,7 +59,7 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """An ordered range."""
+        """Validation of the argument."""
 
         factor: Annotated[tuple[float, float], AfterValidator(check_range_bounds(0, 10)), _ORDERED]
 
@@ -68,7 +68,7 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
         self.factor = factor
 
     def get_params(self) -> dict[str, Any]:
-        """Draw the factor, as the weights that it makes."""
+        """Draw the factor; compute the weights."""
         factor = self.py_random.uniform(*self.factor)
         share = (1 - factor) / 13
         weights = np.full((3, 3), share, np.float32)
@@ -76,7 +76,7 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
         return {"weights": weights}
 
     def apply(self, img: np.ndarray, weights: np.ndarray, **_: Any) -> np.ndarray:
-        """The image, sharper or smoother."""
+        """Blur or sharpen the image."""
         out = img.copy()
         inner = cv2.filter2D(img, -1, weights).reshape(img.shape)[1:-1, 1:-1]
         out[1:-1, 1:-1] = np.clip(inner, 0, 1) if img.dtype == np.float32 else inner
@@ -84,14 +84,14 @@ class Sharpness(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 class SolarizeAdd(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Makes the darker half of the levels lighter: what is below half of full scale gets a constant added.
+    """Adds a constant to all levels below half of full scale.
 
     Args:
-        addition: range that what is added is drawn from, as a share of full scale.
+        addition: range from which the constant is drawn, as a share of full scale.
         p: probability.
 
     Image: H×W or H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
-    Draws: `addition`, uniform in its range, from `py_random`; on uint8 it is cut to whole levels.
+    Draws: `addition`, uniform in its range, from `py_random`; on uint8 it is truncated to whole levels.
     Source: the operation of this name in Google's AutoAugment policy `v0` for EfficientNet (Tan and Le, ICML 2019).
 
     >>> SolarizeAdd(addition=(0.2, 0.2), p=1.0)(image=np.array([[[7, 90, 200]]], np.uint8))["image"].tolist()
@@ -99,7 +99,7 @@ class SolarizeAdd(A.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """An ordered range."""
+        """Validation of the argument."""
 
         addition: Annotated[tuple[float, float], AfterValidator(check_range_bounds(0, 1)), _ORDERED]
 
@@ -108,11 +108,11 @@ class SolarizeAdd(A.ImageOnlyTransform):  # type: ignore[misc]
         self.addition = addition
 
     def get_params(self) -> dict[str, Any]:
-        """Draw what is added."""
+        """Draw the constant."""
         return {"addition": self.py_random.uniform(*self.addition)}
 
     def apply(self, img: np.ndarray, addition: float, **_: Any) -> np.ndarray:
-        """The image with its darker levels lighter."""
+        """Lighten the darker levels of the image."""
         if img.dtype == np.uint8:
             levels = np.arange(256)
             levels[:128] = np.minimum(levels[:128] + int(addition * 255 + 1e-6), 255)
@@ -126,26 +126,27 @@ _CORRUPTING = (
     "Color",
     "Contrast",
     "Sharpness",
-)  # not in the paper, whose test images are corrupted by them
+)  # not in the paper: its test images have them
 _LEVELS = 10
-_DEEPEST = 3  # of a chain whose depth is drawn
+_DEEPEST = 3  # the largest depth that is drawn
 
 
 class AugMix(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Mixes an image with `width` changed ones, each of which went through a chain of operations of its own.
+    """Mixes an image with `width` variants, each of which went through its own chain of operations.
 
     The result is (1 − m) · image + m · Σ wᵢ · chainᵢ, with m from Beta(alpha, alpha) and w from Dirichlet(alpha, ...),
     rounded. Each operation of a chain is drawn from shears, translations, rotation, posterize, solarize, autocontrast
     and equalize, with `all_ops` also brightness, colour, contrast and sharpness; its level is drawn from the lowest
-    `severity` of ten, and which way it goes by an even chance. Masks, boxes and keypoints stay as they are.
+    `severity` of ten, and its sign with equal probability. Masks, boxes and keypoints stay as they are.
 
     Args:
-        severity: how many of the ten levels of strength are drawn from, the weakest first.
-        width: how many chains.
-        depth: operations of a chain; 0: one to three, drawn for each.
-        alpha: parameter of the distributions that weigh image and chains; small values make one chain prevail.
-        all_ops: brightness, colour, contrast and sharpness, too, which the paper left out: they corrupt its test data.
-        interpolation: of what moves pixels.
+        severity: number of levels of strength, of ten, from which levels are drawn, the weakest first.
+        width: number of chains.
+        depth: operations per chain; 0: one to three, drawn for each chain.
+        alpha: parameter of the distributions of the weights of image and chains; small values let one chain prevail.
+        all_ops: include brightness, colour, contrast and sharpness, which the paper left out because they corrupt its
+            test data.
+        interpolation: interpolation of operations that move pixels.
         fill: level of pixels from outside the image.
         p: probability.
 
@@ -162,7 +163,7 @@ class AugMix(A.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """Numbers within bounds."""
+        """Validation of the arguments."""
 
         severity: Annotated[int, Field(ge=1, le=_LEVELS)]
         width: Annotated[int, Field(ge=1, le=16)]
@@ -189,7 +190,7 @@ class AugMix(A.ImageOnlyTransform):  # type: ignore[misc]
 
     @cached_property
     def steps(self) -> dict[tuple[str, int, int], Any]:
-        """What changes an image, by operation, level and way."""
+        """The transforms by operation, level and direction."""
         warp, steps = {"interpolation": self.interpolation, "fill": self.fill}, {}
         for op, ends in _TABLE.items():
             for level in range(_LEVELS if ends else 1):
@@ -212,7 +213,7 @@ class AugMix(A.ImageOnlyTransform):  # type: ignore[misc]
         return {"weights": (1 - mix, *weights), "chains": chains}
 
     def apply(self, img: np.ndarray, weights: tuple[float, ...], chains: list[list[Any]], **_: Any) -> np.ndarray:
-        """The image, mixed with what its chains make of it."""
+        """Mix the image with the results of its chains."""
         if img.dtype != np.uint8:
             levels = np.rint(np.clip(img, 0, 1) * 255).astype(np.uint8)
             return self.apply(levels, weights, chains).astype(np.float32) / np.float32(255)

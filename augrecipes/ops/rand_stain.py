@@ -1,4 +1,4 @@
-"""Tiles brought to colours that are drawn from a template (RandStainNA), and templates of one's own images."""
+"""RandStainNA, which normalises tiles to colours drawn from a template, and the measurement of templates."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,31 +15,31 @@ from augrecipes.ops.stain_basis import PRESETS
 Space = Literal["lab", "hsv", "hed"]
 
 _CODES = {"lab": (cv2.COLOR_RGB2LAB, cv2.COLOR_LAB2RGB), "hsv": (cv2.COLOR_RGB2HSV, cv2.COLOR_HSV2RGB)}
-# HED in the units of the published templates, which are scikit-image's: logarithms count from 1e-6.
+# HED in the units of the published templates, which are scikit-image's: logarithms begin at 1e-6.
 _DARKEST = 1e-6
 _MIX = np.array(PRESETS["hed"]).T * math.log(_DARKEST)
 _LOG = np.log(np.maximum(np.arange(256) / 255, _DARKEST))
 _DRAWS = {"norm": "normal", "normal": "normal", "laplace": "laplace", "uniform": "uniform"}
-_LEAST_STD = 1e-4  # of a channel, as published
+_LEAST_STD = 1e-4  # the least standard deviation of a channel, as published
 
 
 class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Gives a stained-tissue image the mean and the spread of colours that are drawn from a template.
+    """Normalises a stained-tissue image to a mean and spread of colours drawn from a template.
 
     Each channel of a colour space is shifted and scaled to a mean and a standard deviation, which are drawn for each
-    sample from the template: what these are, and how they vary, over the images of a data set. So every sample is
-    normalised, each to another stain (`ar.stain_template` measures a template). Mean and deviation are those of the
-    tissue in the tile; with `white_threshold: null` those of all its pixels, as published.
+    sample from the template: their distributions over the images of a data set. So every sample is normalised, each to
+    another stain (`ar.stain_template` measures a template). The image's own mean and standard deviation are those of
+    its tissue; with `white_threshold: null` those of all pixels, as published.
 
     Args:
-        template: of each channel, such as `L`, `avg` and `std`, with a `mean`, a `std` and a `distribution` each, and
-            `color_space`; or a YAML or JSON file of that, as the authors publish them.
-        space: the colour space: lab, hsv (both of 0..255, as OpenCV has them) or hed; null: the template's.
-        distribution: of what is drawn: normal, laplace, or uniform, within three deviations; template: of each number
-            what the template says.
-        std_hyper: what is drawn deviates by 1 + this times as much.
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
+        template: `color_space`, and for each channel, such as `L`, the entries `avg` and `std`, each with a `mean`, a
+            `std` and a `distribution`; or a YAML or JSON file with these, as the authors publish them.
+        space: the colour space: lab, hsv (both 0..255, as in OpenCV) or hed; null: the template's.
+        distribution: the distribution of draws: normal, laplace, or uniform within three standard deviations;
+            template: the template's for each number.
+        std_hyper: standard deviations of the template are multiplied by 1 + this.
+        white_threshold: pixels whose channels are all at least this share of full scale are glass, and stay as they
+            are; null: no pixel is glass.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), which is rounded to 256 levels; the same shape and dtype come out.
@@ -58,7 +58,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """What a template holds, the constructor looks at."""
+        """Validation of the arguments; the constructor checks the template."""
 
         template: str | dict[str, Any]
         space: Space | None
@@ -71,22 +71,22 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
         std_hyper: float = 0.0, white_threshold: float | None = WHITE, p: float = 0.5,
     ) -> None:  # fmt: skip
         super().__init__(p=p)
-        known: Any = space or str(template.get("color_space")).lower()
-        if known not in (*_CODES, "hed"):
+        own_space: Any = space or str(template.get("color_space")).lower()
+        if own_space not in (*_CODES, "hed"):
             raise ValueError("say the space, lab, hsv or hed: the template has no color_space that is one of them")
         try:
-            numbers = [template[channel][part] for channel in known.upper() for part in ("avg", "std")]
+            numbers = [template[channel][part] for channel in own_space.upper() for part in ("avg", "std")]
             self.laws = [(float(n["mean"]), float(n["std"]), _DRAWS[n.get("distribution", "norm")]) for n in numbers]
         except (KeyError, TypeError, ValueError, AttributeError):
             self.laws = []
         if not self.laws or not all(math.isfinite(mean) and 0 <= std < math.inf for mean, std, _ in self.laws):
             wants = "avg and std, and of each a mean, a std of 0 or more and a distribution: norm, laplace or uniform"
-            raise ValueError(f"the template needs, of each of {', '.join(known.upper())}, {wants}")
-        self.template, self.space, self.distribution = template, known, distribution
+            raise ValueError(f"the template needs, of each of {', '.join(own_space.upper())}, {wants}")
+        self.template, self.space, self.distribution = template, own_space, distribution
         self.std_hyper, self.white_threshold = std_hyper, white_threshold
 
     def get_params(self) -> dict[str, Any]:
-        """Draw, channel by channel, its mean and its deviation."""
+        """Draw a mean and a standard deviation for each channel."""
         drawn = [self._drawn(*law) for law in self.laws]
         return {"averages": tuple(drawn[::2]), "deviations": tuple(max(value, 0.0) for value in drawn[1::2])}
 
@@ -97,7 +97,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
         return float(getattr(self.random_generator, name)(*bounds))
 
     def apply(self, img: np.ndarray, averages: Sequence[float], deviations: Sequence[float], **_: Any) -> np.ndarray:
-        """The image with these colours."""
+        """Normalise the image to these colours."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"RandStainNA needs an RGB image, H×W×3, got shape {img.shape}")
         levels = img if img.dtype == np.uint8 else np.rint(np.clip(img, 0, 1) * 255).astype(np.uint8)
@@ -116,27 +116,27 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
 def stain_template(
     images: Iterable[Any], space: Space = "lab", white_threshold: float | None = WHITE
 ) -> dict[str, Any]:
-    """Measure the template of images for RandStainNA: what the means and deviations of their channels are, and vary by.
+    """Measure a template for RandStainNA: the distributions of the channels' means and standard deviations over images.
 
     Args:
-        images: H×W×3, uint8, RGB; a dataset, such as `ar.ImageFolder` or `ar.TileBags`, or its `source`: its images
-            before the recipe. Those without tissue do not count.
+        images: uint8 RGB images H×W×3; or a dataset, such as `ar.ImageFolder` or `ar.TileBags`, or its `source`: its
+            images before the recipe. Images without tissue do not count.
         space: lab, hsv or hed.
-        white_threshold: as the step has it.
+        white_threshold: as in the step.
 
     Returns:
-        The template, for a recipe, or a YAML or JSON file: numbers and text, rounded to three digits (of hed five).
+        The template, for a recipe, or a YAML or JSON file: numbers and text, rounded to three digits (hed: five).
 
     Raises:
-        ValueError: there is no tissue in any.
+        ValueError: no image shows tissue.
 
     >>> tiles = [np.full((4, 4, 3), (180, 120, 170 + k), np.uint8) for k in range(5)]
     >>> stain_template(tiles)["B"]["avg"]
     {'mean': 109.8, 'std': 0.748, 'distribution': 'norm'}
     """
     items = (item["image"] if isinstance(item, Mapping) else item for item in getattr(images, "source", images))
-    found = (_measured(np.ascontiguousarray(image), space, white_threshold) for image in items)
-    measured = [each[1:] for each in found if each is not None]
+    results = (_measured(np.ascontiguousarray(image), space, white_threshold) for image in items)
+    measured = [result[1:] for result in results if result is not None]
     if not measured:
         raise ValueError("no image shows tissue, so no template can be measured; give images of stained tissue")
     template: dict[str, Any] = {"color_space": space.upper(), "methods": "Reinhard"}
@@ -148,7 +148,7 @@ def stain_template(
 
 
 def _law(numbers: np.ndarray, digits: int) -> dict[str, Any]:
-    """Mean and deviation, and the distribution under which the numbers are likelier."""
+    """Mean, standard deviation, and the likelier distribution of some numbers: norm or laplace."""
     mean, std = float(numbers.mean()), float(numbers.std())
     spread = float(np.abs(numbers - np.median(numbers)).mean())
     likelier = "laplace" if 2 * spread * math.e < std * math.sqrt(2 * math.pi * math.e) else "norm"
@@ -156,7 +156,7 @@ def _law(numbers: np.ndarray, digits: int) -> dict[str, Any]:
 
 
 def _measured(levels: np.ndarray, space: Space, white: float | None) -> tuple[np.ndarray, ...] | None:
-    """An RGB image of uint8 in a space, there of uint8, in HED of float64, with mean and deviation of its tissue."""
+    """A uint8 RGB image in a space (uint8; HED float64), and mean and standard deviation of its tissue, if any."""
     tissue = cv2.bitwise_not(glass_mask(levels, white))
     if not tissue.any():
         return None

@@ -1,4 +1,4 @@
-"""What the ranges of a class's arguments say: what a step may draw, and where it changes nothing."""
+"""The meaning of ranges in a class's arguments: what a step may draw, and where it changes nothing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from augrecipes.ops.step import Step
 
 
 def meaning_of(name: str, argument: str) -> Meaning:
-    """What one number means for an argument of a class that takes ranges.
+    """The range that a single number means for an argument of a class.
 
     >>> meaning_of("Rotate", "limit"), meaning_of("GaussNoise", "std_range")
     ('symmetric', 'exact')
@@ -22,19 +22,19 @@ def meaning_of(name: str, argument: str) -> Meaning:
 
 
 def is_neutral(step: Step) -> bool:
-    """Whether every range of the step is the one value at which it changes nothing."""
+    """Whether every range of the step is its neutral value, so that it changes nothing."""
     ranges = op_record(step.name).neutral
     if not ranges:
         return False
     values = effective(step)
-    # `shift_limit` speaks only where its two halves are silent.
+    # An argument whose default is None counts only where it is written.
     written = [name for name in ranges if values.get(name) is not None]
     spans = {name: interval(meaning_of(step.name, name), values[name]) for name in written}
     return bool(spans) and all(span == (ranges[name], ranges[name]) for name, span in spans.items())
 
 
 def makes_draws(step: Step) -> bool:
-    """Whether the step, when it acts, draws anything. A registered class is taken at its word: it does not."""
+    """Whether the step draws anything when it acts; a registered class is assumed not to."""
     record = record_of(step)
     if not record.random or not record.is_known or is_neutral(step):
         return False
@@ -46,7 +46,7 @@ def makes_draws(step: Step) -> bool:
 
 
 def _is_one_value(meaning: Meaning, value: Any) -> bool:
-    """Whether an argument leaves one value to draw; each axis of a mapping has its own."""
+    """Whether an argument allows a single value only; each axis of a mapping has its own."""
     if isinstance(value, Mapping):
         return all(_is_one_value(meaning, part) for part in value.values())
     span = interval(meaning, value)

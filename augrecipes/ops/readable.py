@@ -1,20 +1,20 @@
-"""Why a class refused its arguments, in one line, with the argument named."""
+"""Turn what a constructor raises or warns of into one readable line that names the argument."""
 
 import re
 from typing import Any
 
-# Warnings that speak of taste or speed and change nothing; every other warning means that a value was altered.
+# Warnings about style or speed; every other warning means that the class altered a value.
 _ADVICE = (
     "is a special case of", "is a specialized version of", "is an alias for", "This augmenter is very slow",
 )  # fmt: skip
 
 
-class Refusal(Exception):  # noqa: N818 - a verdict, turned into a RecipeError by its callers
-    """A class does not take these arguments.
+class Refusal(Exception):  # noqa: N818 - callers turn it into a RecipeError
+    """A class does not take its arguments.
 
     Args:
         message: one line, without the names of the class and the argument.
-        argument: the argument that it speaks of, or an empty text.
+        argument: the argument at fault, or an empty text.
     """
 
     def __init__(self, message: str, argument: str = "") -> None:
@@ -23,7 +23,7 @@ class Refusal(Exception):  # noqa: N818 - a verdict, turned into a RecipeError b
 
 
 def is_advice(message: str) -> bool:
-    """Whether a warning changes nothing.
+    """Whether a warning does not mean that a value was altered.
 
     >>> is_advice("ShiftScaleRotate is a special case of Affine transform. Please use Affine transform instead.")
     True
@@ -32,12 +32,12 @@ def is_advice(message: str) -> bool:
 
 
 def from_warning(message: str, arguments: tuple[str, ...]) -> Refusal:
-    """A refusal from a warning that a constructor gave."""
+    """Turn a constructor's warning into a refusal."""
     return Refusal(_one_line(message), _mentioned(message, arguments))
 
 
 def from_exception(error: Exception, arguments: tuple[str, ...]) -> Refusal:
-    """A refusal from what a constructor raised: pydantic's list of errors, or any exception.
+    """Turn a constructor's exception, pydantic's or any other, into a refusal.
 
     >>> from_exception(ValueError("blur_limit must be odd"), ("blur_limit",)).argument
     'blur_limit'
@@ -46,7 +46,7 @@ def from_exception(error: Exception, arguments: tuple[str, ...]) -> Refusal:
     if not details:
         text = _one_line(str(error)) or type(error).__name__
         return Refusal(text, _mentioned(text, arguments))
-    # A union reports every alternative; the first error of the first argument says enough beside the schema's check.
+    # A union reports every alternative; after the schema's check the first error of the first argument is enough.
     first = details[0]
     place: tuple[Any, ...] = first.get("loc") or ()
     argument = str(place[0]) if place and str(place[0]) in arguments else ""
@@ -57,7 +57,7 @@ def from_exception(error: Exception, arguments: tuple[str, ...]) -> Refusal:
 
 
 def _details(error: BaseException | None) -> list[dict[str, Any]]:
-    """pydantic's errors behind `error`, which albumentations re-raises as a ValueError."""
+    """pydantic's errors among the causes of `error`, since albumentations raises ValueError from them."""
     while error is not None:
         errors = getattr(error, "errors", None)
         if callable(errors):

@@ -11,7 +11,7 @@ _UNKNOWN = OpRecord("", targets=NOTHING)
 
 
 def op_record(name: str) -> OpRecord:
-    """The record of the class `name`; of a class of which nothing is known one that says nothing.
+    """The record of the class `name`; an unknown class has a record without facts.
 
     >>> op_record("RandomCrop").crops, op_record("SomeClassOfYours").is_known
     ('anywhere', False)
@@ -20,7 +20,7 @@ def op_record(name: str) -> OpRecord:
 
 
 def record_names() -> tuple[str, ...]:
-    """The names that have a record, sorted."""
+    """The names of classes with a record, sorted."""
     return tuple(sorted(_BY_NAME))
 
 
@@ -31,9 +31,9 @@ def own_names() -> tuple[str, ...]:
 
 @cache
 def rescalable() -> tuple[str, ...]:
-    """The names of those that resample and can be carried from one grid to another, sorted.
+    """The names of classes that resample and whose draws can be scaled to another grid, sorted.
 
-    Perspective rescales without the half pixel, and fields of displacements are drawn pixel by pixel: those cannot.
+    Perspective, which rescales without half-pixel shifts, and fields of displacements, drawn per pixel, cannot.
 
     >>> "Rotate" in rescalable(), "Perspective" in rescalable()
     (True, False)

@@ -1,4 +1,4 @@
-"""Steps that give images the look of reference images, of which one is drawn for each sample."""
+"""Steps that adapt images to a reference image, which is drawn for each sample."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from augrecipes.images.encoded import open_encoded
 from augrecipes.lru import LruCache
 from augrecipes.paths import images_in
 
-_LONGEST = 1024  # px of a reference's longer side; larger ones are averaged down to that
+_LONGEST = 1024  # px of a reference's longer side; larger references are shrunk to it
 _cache = LruCache[np.ndarray](256 << 20, lambda image: image.nbytes)
 
 
 def read_reference(path: str, channels: int, limit: int | None = _LONGEST) -> np.ndarray:
-    """A reference image, uint8 H×W×C, at most `limit` px long; kept for later. DataError where it cannot be read."""
+    """Read a reference image, uint8 H×W×C, at most `limit` px long, through a cache; DataError if that fails."""
 
     def read() -> np.ndarray:
         image = open_encoded(path, channels=channels, depth="8bit").array()
@@ -44,16 +44,16 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
     """Draws a reference image for each sample.
 
     Args:
-        references: a folder of images, or a list of files and folders; what is in folders of theirs counts too.
+        references: a folder of images, or a list of files and folders; subfolders count too.
         p: probability.
 
-    Subclasses set `amounts`, how much of it, from and to.
+    Subclasses set `amounts`, the range of the reference's strength.
     """
 
     amounts: tuple[float, float]
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """The argument that all have."""
+        """Validation of the common argument."""
 
         references: str | Sequence[str]
 
@@ -69,11 +69,11 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
         raise ValueError(f"there is no image in {', '.join(self.references)}")
 
     def get_params(self) -> dict[str, Any]:
-        """Draw a reference's file, then how much of it."""
+        """Draw a reference's file, then its strength."""
         return {"reference": self.py_random.choice(self.files), "amount": self.py_random.uniform(*self.amounts)}
 
     def matching(self, reference: str, img: np.ndarray) -> np.ndarray:
-        """A reference with the channels, the dtype and the range of an image, of the image's size."""
+        """A reference with the size, channels, dtype and range of an image."""
         height, width, channels = img.shape
         image = read_reference(reference, channels)
         image = image if img.dtype == np.uint8 else image.astype(np.float32) / np.float32(255)
@@ -81,12 +81,13 @@ class Referenced(A.ImageOnlyTransform):  # type: ignore[misc]
 
 
 class FDA(Referenced):
-    """Gives an image the low frequencies of a reference image: its light and its colours, not what is on it.
+    """Replaces an image's low frequencies by those of a reference image: its light and colours, not its contents.
 
     albumentations' class with the reference images as files (Fourier Domain Adaptation).
 
     Args:
-        beta_limit: the share of the spectrum, by the shorter side, that is exchanged, is drawn from this range.
+        references: a folder of images, or a list of files and folders.
+        beta_limit: range of the share of the spectrum, by the shorter side, that is replaced.
         p: probability.
 
     Image: H×W×C, uint8 (0..255) or float32 (0..1); the same shape, dtype and range come out.
@@ -96,7 +97,7 @@ class FDA(Referenced):
     """
 
     class InitSchema(Referenced.InitSchema):
-        """albumentations' arguments."""
+        """Validation of the arguments."""
 
         beta_limit: Annotated[ZeroOneRangeType, AfterValidator(check_range_bounds(0, 0.5))]
 
@@ -107,17 +108,18 @@ class FDA(Referenced):
         self.beta_limit = self.amounts = beta_limit  # type: ignore[assignment]  # a pair, once the schema has run
 
     def apply(self, img: np.ndarray, reference: str, amount: float, **_: Any) -> np.ndarray:
-        """The image with the low frequencies of the reference."""
+        """Replace the image's low frequencies."""
         return np.asarray(adaptation.fourier_domain_adaptation(img, self.matching(reference, img), amount))
 
 
 class HistogramMatching(Referenced):
-    """Gives each channel of an image the histogram of a reference image.
+    """Matches the histogram of each channel of an image to a reference image.
 
     albumentations' class with the reference images as files.
 
     Args:
-        blend_ratio: the share of the matched image in the result is drawn from this range.
+        references: a folder of images, or a list of files and folders.
+        blend_ratio: range of the share of the matched image in the result.
         p: probability.
 
     Image: H×W×C, uint8 (0..255) or float32 (0..1), which is matched in 256 levels; the same shape and dtype come out.
@@ -126,7 +128,7 @@ class HistogramMatching(Referenced):
     """
 
     class InitSchema(Referenced.InitSchema):
-        """albumentations' arguments."""
+        """Validation of the arguments."""
 
         blend_ratio: Annotated[
             tuple[float, float], AfterValidator(nondecreasing), AfterValidator(check_range_bounds(0, 1))
@@ -139,6 +141,6 @@ class HistogramMatching(Referenced):
         self.blend_ratio = self.amounts = blend_ratio
 
     def apply(self, img: np.ndarray, reference: str, amount: float, **_: Any) -> np.ndarray:
-        """The image, blended with the one whose histograms are the reference's."""
+        """Match the image's histograms, and blend the result with the image."""
         matched = adaptation.match_histograms(img, self.matching(reference, img))  # images one pixel high, too
         return np.asarray(adaptation.add_weighted(matched, amount, img, 1 - amount)).reshape(img.shape)

@@ -1,8 +1,8 @@
-"""Classes of albumentations that cannot be a step of a recipe: why, and what to use instead."""
+"""Classes of albumentations that cannot be steps of a recipe: why, and what to use instead."""
 
 import json
 from pathlib import Path
 
 _WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-OWN_CODE: str = _WORDS["own_code"]  # the ways of what only Python can say
+OWN_CODE: str = _WORDS["own_code"]  # how to use arguments that only Python can express
 REFUSED: dict[str, str] = _WORDS["classes"]

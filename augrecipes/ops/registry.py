@@ -1,4 +1,4 @@
-"""Every class that can be a step: albumentations', augrecipes' own, and those that the program registered."""
+"""Every class that can be a step: albumentations', augrecipes' own, and registered ones."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
@@ -28,16 +28,19 @@ _foregrounds: dict[str, Callable[..., Any]] = {}
 def register(cls: _Registered) -> _Registered:
     """Make a transform class usable as a step, by its class name; also works as a decorator.
 
-    Or make a function usable by its name as `bag: {tissue: NAME}`: of a thumbnail, uint8 H×W×3, it returns where tissue
-    is, bool H×W.
+    A function becomes usable by its name as `bag: {tissue: NAME}`; it takes a thumbnail, uint8 H×W×3, and returns the
+    mask of tissue, bool H×W.
 
     Args:
-        cls: a subclass of `albumentations.BasicTransform` (DualTransform, ImageOnlyTransform). Its
-            constructor takes `p`. An `InitSchema` like albumentations' classes have makes its arguments checkable.
+        cls: a subclass of `albumentations.BasicTransform` (DualTransform, ImageOnlyTransform) whose constructor takes
+            `p`, or a function. An `InitSchema`, as albumentations' classes have, lets recipes check its arguments.
+
+    Returns:
+        `cls` itself.
 
     Raises:
-        TypeError: it is no transform class, and no function.
-        ValueError: its name is taken, or an argument's name is a reserved key of a step.
+        TypeError: `cls` is neither a transform class nor a function.
+        ValueError: its name is taken, or an argument has the name of a reserved key of steps.
 
     >>> import albumentations as A
     >>> @register
@@ -61,7 +64,7 @@ def register(cls: _Registered) -> _Registered:
     if clashes:
         raise ValueError(f"cannot register {name!r}: argument {clashes[0]!r} is a reserved key of a step; rename it")
     before = _registered.get(name, cls)
-    # A second definition replaces the first, as it does in a notebook whose cell runs again.
+    # A second definition replaces the first, as when a notebook's cell runs again.
     if (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"cannot register {name!r}: {before.__module__} has registered a class of this name")
     _registered[name] = cls
@@ -70,7 +73,7 @@ def register(cls: _Registered) -> _Registered:
 
 
 def foregrounds() -> dict[str, Callable[..., Any]]:
-    """Registered functions that say where tissue is, by name."""
+    """Registered functions that find tissue, by name."""
     return dict(_foregrounds)
 
 
@@ -85,7 +88,7 @@ def is_registered(name: str) -> bool:
 
 
 def is_image_only(name: str) -> bool:
-    """Whether a registered class changes images alone, so that pixels must stay where they are, as masks do."""
+    """Whether a registered class changes images only, and so must leave pixels in place as it does masks."""
     return is_registered(name) and any(base.__name__ == "ImageOnlyTransform" for base in get_class(name).__mro__)
 
 
@@ -122,7 +125,7 @@ def get_class(name: str) -> type:
 
 
 def arguments(name: str) -> Schema | None:
-    """JSON Schema of the arguments of the class `name` (`p` included), or None for an unknown name."""
+    """The JSON Schema of the arguments of the class `name`, with `p`; None for an unknown name."""
     shipped = catalog.shipped().get(name)
     if shipped is not None:
         return shipped
@@ -140,7 +143,7 @@ def _live_schema(name: str) -> Schema:
 
 
 def default_p(name: str) -> float:
-    """The probability of a step that gives none: its class's, 1 for groups.
+    """The probability of a step without `p`: its class's default, 1 for groups.
 
     >>> default_p("HorizontalFlip"), default_p("RandomCrop"), default_p("OneOf")
     (0.5, 1.0, 1.0)
@@ -149,19 +152,19 @@ def default_p(name: str) -> float:
 
 
 def chance(step: Step) -> float:
-    """The probability of a step or group as it takes effect: 0 of a OneOf of whose steps none has a weight."""
+    """The effective probability of a step or group; 0 for a OneOf whose steps all have weight 0."""
     if step.name == ONE_OF and step.steps and not any(map(chance, step.steps)):
         return 0.0
     return default_p(step.name) if step.p is None else float(step.p)
 
 
 def draw_period(step: Step) -> int:
-    """Epochs in which a step that alternates comes to each outcome of its draws once; 1: it draws anew in each."""
+    """The epochs in which an alternating step draws each outcome once; 1: the step does not alternate."""
     return op_record(step.name).draw_period if step.args.get("draws") == "alternate" else 1
 
 
 def effective(step: Step) -> dict[str, Any]:
-    """The step's arguments with defaults merged, constants by name, `p` last. Groups have no arguments but their own.
+    """The step's arguments with defaults merged, constants by name, `p` last.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> from augrecipes.ops.step import Step
@@ -176,7 +179,7 @@ def effective(step: Step) -> dict[str, Any]:
 
 
 def record_of(step: Step) -> OpRecord:
-    """What is known of a step, by its arguments.
+    """The record of a step under its arguments.
 
     >>> from augrecipes.ops.step import Step
     >>> record_of(Step("ColorJitter")).statistics
@@ -192,20 +195,20 @@ def _under(record: OpRecord, step: Step) -> OpRecord:
 
 
 def construct(step: Step, *mixins: type) -> Any:
-    """The transform of one step (no group), with constants as OpenCV's integers.
+    """Construct the transform of one step, no group, with albumentations' errors corrected.
 
-    Nothing is silent: what albumentations only warns of (unknown arguments, corrected values) is an error. `mixins`
-    come right in front of albumentations' class.
+    What albumentations only warns of (unknown arguments, corrected values) is an error. `mixins` come right in front of
+    albumentations' class.
 
     Raises:
-        RecipeError: the class does not take these arguments; or no class stands behind the step's name.
+        RecipeError: the class does not take these arguments, or the step's name has no class.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> from augrecipes.ops.step import Step
     >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
     1.0
     """
-    from augrecipes.ops.places import right_class  # numpy, which reading a recipe does without
+    from augrecipes.ops.places import right_class  # imports numpy, which reading a recipe does not need
 
     transform = _built(step, lambda cls: right_class(cls, *mixins))
     from augrecipes.compat.albumentations import apply_to_copy, check_result, require_channels, wrap_apply
@@ -219,7 +222,7 @@ def construct(step: Step, *mixins: type) -> Any:
     if is_registered(step.name):
         wrap_apply(transform, check_result)
     if record.forgets is not None:
-        transform.get_params = partial(dict, record.forgets)  # what the class draws later takes its place
+        transform.get_params = partial(dict, record.forgets)  # defaults, which later draws override
     if step.channels:
         limit_to_channels(transform, step.channels)
     if (period := draw_period(step)) > 1:
@@ -228,12 +231,12 @@ def construct(step: Step, *mixins: type) -> Any:
 
 
 def plain(step: Step) -> Any:
-    """As `construct`, the object as the class makes it: what albumentations does wrong, it does."""
+    """Construct a step's transform without corrections."""
     return _built(step, lambda _: plain_class(step))
 
 
 def plain_class(step: Step) -> type:
-    """The class of `plain`: albumentations' own where ours of the name would do the same.
+    """The class of `plain`: albumentations' own, unless the step uses an argument that only ours has.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> [plain_class(Step("ImageCompression", Arguments(given))).__module__.partition(".")[0]
@@ -256,10 +259,10 @@ def _built(step: Step, variant: Callable[[type], type] | None = None) -> Any:
 
 
 def corrected(step: Step) -> Any:
-    """As `plain`, with values that the class corrects and warns of.
+    """Construct as `plain`, but accept values that the class corrects with a warning.
 
     Raises:
-        ValueError, TypeError: it does not take them.
+        ValueError, TypeError: the class does not take the arguments.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> corrected(Step("MotionBlur", Arguments({"blur_limit": [10, 20]}))).blur_limit
@@ -270,7 +273,7 @@ def corrected(step: Step) -> Any:
 
 
 def keywords(step: Step) -> dict[str, Any]:
-    """The arguments of a step as its class takes them, without `draws`: tuples, and constants as OpenCV's integers.
+    """The keyword arguments for a step's class: tuples, constants as OpenCV's integers, paths of files; no `draws`.
 
     >>> from augrecipes.ops.frozen import Arguments
     >>> keywords(Step("Rotate", Arguments({"limit": [-5, 5], "border_mode": "reflect"}), p=1))
@@ -286,7 +289,7 @@ def keywords(step: Step) -> dict[str, Any]:
 
 
 def build(cls: type, arguments: Mapping[str, Any]) -> Any:
-    """An object of `cls`; whatever it raises, or albumentations warns of, becomes a Refusal with one readable line."""
+    """Construct a `cls`; whatever it raises or warns of becomes a Refusal with one readable line."""
     with collected() as messages:
         try:
             transform = _strict(cls, arguments)
@@ -309,7 +312,7 @@ def _error(step: Step, code: str, argument: str, message: str) -> RecipeError:
 
 
 def tuples(value: Any) -> Any:
-    """Lists become tuples, as albumentations' annotations and defaults have them."""
+    """Turn lists into tuples, as albumentations' annotations and defaults have them."""
     if isinstance(value, list):
         return tuple(tuples(item) for item in value)
     return {key: tuples(item) for key, item in value.items()} if isinstance(value, dict) else value

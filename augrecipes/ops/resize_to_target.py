@@ -1,4 +1,4 @@
-"""The step inside Degrade that reaches the size of the target being made."""
+"""The step inside Degrade that resizes to the size of the Degrade's target."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,17 +15,18 @@ _Range = tuple[float, float]
 
 
 class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Resizes to the size that the target of the Degrade around it has on its own grid.
+    """Resizes to the size that the target of the surrounding Degrade has on its own grid.
 
     Args:
         method: `matlab_bicubic` (antialiased, as published LR files were made), or OpenCV's `area`, `linear`, `cubic`,
             `nearest`, `nearest_exact` and `lanczos4`.
-        scale: range of a factor of that size, for a resize on the way there, as Real-ESRGAN's second; whole pixels.
-        round_between: with `matlab_bicubic` on whole numbers, round between the two passes, as MATLAB does.
+        scale: range of a factor of that size, for an intermediate resize such as Real-ESRGAN's second; sizes are
+            truncated to whole pixels.
+        round_between: with `matlab_bicubic` on integers, round between the two passes, as MATLAB does.
         p: probability.
 
-    Image: H×W or H×W×C, uint8 (0..255), uint16, or float32 (0..1, or of `full_range`); `size` × C, same dtype and
-    range, clipped.
+    Image: H×W or H×W×C, uint8 (0..255), uint16, or float32 (0..1, or in `full_range`); `size` × C comes out, in the
+    same dtype and range, clipped.
     Draws: `scale`, from `py_random`, unless its range is [1, 1]. The pipeline sets `size`, (height, width) in px,
     before each sample.
     Errors: ValueError where `size` was not set; TypeError for another dtype.
@@ -37,7 +38,7 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """The arguments that a recipe gives."""
+        """Validation of the arguments."""
 
         method: _Method
         round_between: bool
@@ -57,10 +58,10 @@ class ResizeToTarget(A.ImageOnlyTransform):  # type: ignore[misc]
         return {} if self.scale == (1, 1) else {"scale": self.py_random.uniform(*self.scale)}
 
     def apply(self, img: np.ndarray, scale: float = 1.0, **_: Any) -> np.ndarray:
-        """The image at `size`, or that times the factor; a copy where it has that size already."""
+        """Resize the image to `size` times the factor; a copy where it has that size already."""
         if self.size is None:
             raise ValueError(
-                "ResizeToTarget knows its size only inside Degrade, in a pipeline; elsewhere set `step.size` first, "
+                "ResizeToTarget has a size only inside Degrade, in a pipeline; elsewhere set `step.size` first, "
                 "or use Resize"
             )
         height, width = (max(1, int(side * scale)) for side in self.size)

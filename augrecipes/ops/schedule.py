@@ -1,8 +1,8 @@
-"""Numbers that change from epoch to epoch: how they are written, and what they are in an epoch.
+"""Schedules: numbers that change from epoch to epoch.
 
-A schedule stands in the place of a number: `{from: 0.1, to: 0.5, epochs: 30}` goes from one number, in epoch 0, to the
-other, in epoch 30, and stays there, along a `curve` that is `linear`, `cosine` (half a wave: slow, fast, slow) or a
-`step` at the end; `{by_epoch: [0, 0.1, 0.3]}` names the number of each epoch, the last one for all that follow.
+A schedule replaces a number: `{from: 0.1, to: 0.5, epochs: 30}` goes from one number, in epoch 0, to the other, in
+epoch 30, and stays there, along a `curve` that is `linear`, `cosine` (half a wave: slow, fast, slow) or a `step` at the
+end; `{by_epoch: [0, 0.1, 0.3]}` lists the numbers of the epochs, the last one for all that follow.
 """
 
 import math
@@ -28,7 +28,7 @@ _WORDS = frozenset({"from", "by_epoch"})
 
 
 def is_schedule(value: Any) -> bool:
-    """Whether a value of a step, as it is written, is a schedule.
+    """Whether a value, as written, is a schedule.
 
     >>> is_schedule({"from": 0, "to": 30, "epochs": 5}), is_schedule({"x": [0, 1]})
     (True, False)
@@ -37,16 +37,16 @@ def is_schedule(value: Any) -> bool:
 
 
 def schedules_in(value: Any) -> list[Any]:
-    """The schedules in a value of a step, or itself.
+    """The schedules in a value: the value itself, or those inside it.
 
     >>> schedules_in([0, {"by_epoch": [1, 2]}])
     [{'by_epoch': [1, 2]}]
     """
-    return [value] if is_schedule(value) else [found for part in _inside(value) for found in schedules_in(part)]
+    return [value] if is_schedule(value) else [schedule for part in _inside(value) for schedule in schedules_in(part)]
 
 
 def value_in(value: Any, epoch: int, *, whole: bool = False) -> Any:
-    """What a written value is in an epoch; `whole`: its numbers are whole ones, and are rounded.
+    """A value, as written, in an epoch; `whole`: scheduled numbers are rounded to integers.
 
     >>> value_in([0, {"from": 0, "to": 30, "epochs": 4}], 1)
     [0, 7.5]
@@ -62,7 +62,7 @@ def value_in(value: Any, epoch: int, *, whole: bool = False) -> Any:
 
 
 def last_epoch(value: Any) -> int:
-    """The epoch from which on nothing changes: 0 where nothing does.
+    """The epoch from which on nothing changes; 0 without schedules.
 
     >>> last_epoch([{"from": 0, "to": 30, "epochs": 4}, {"by_epoch": [1, 2, 3]}])
     4
@@ -73,47 +73,48 @@ def last_epoch(value: Any) -> int:
 
 
 def ends(steps: Iterable[Step]) -> list[int]:
-    """The epochs in which some scheduled number of some steps, or of what is in them, is least or greatest.
+    """The epochs in which a scheduled number of the steps, or of their children, is least or greatest.
 
     >>> ends([Step("Blur", schedule=Arguments({"p": {"by_epoch": [0.5, 0, 1, 0.2]}}))])
     [1, 2]
     """
     epochs = set[int]()
-    for schedule in (each for top in steps for step in top.walk() for each in schedules_in(step.schedule)):
+    for schedule in (found for top in steps for step in top.walk() for found in schedules_in(step.schedule)):
         row = schedule.get("by_epoch")
         epochs |= {0, int(schedule["epochs"])} if row is None else {row.index(min(row)), row.index(max(row))}
     return sorted(epochs)
 
 
 def in_epoch(step: S, epoch: int) -> S:
-    """The step with the numbers that it has in an epoch; the very step where none is scheduled, inside it neither.
+    """The step with the numbers that it has in an epoch; the step itself where nothing in it is scheduled.
 
-    So it is with whatever has steps inside it. A OneOf of whose steps none has a weight in an epoch has `p` 0 there.
+    Works for any object with `steps`. A OneOf whose steps all have weight 0 in the epoch gets `p` 0.
 
     Raises:
-        RecipeError: the epoch is no whole number from 0.
+        RecipeError: the epoch is not a whole number from 0.
 
     >>> ramp = Arguments({"p": {"from": 0, "to": 1, "epochs": 10}})
     >>> in_epoch(Step("Blur", p=1.0, schedule=ramp), 3).p
     0.3
     """
-    was: Any = step
+    original: Any = step
     epoch = epoch_number(epoch)
-    now: dict[str, Any] = {"steps": tuple(in_epoch(child, epoch) for child in was.steps)}
-    if (written := getattr(was, "written", None)) is not None:
-        now["written"] = in_epoch(written, epoch)
-    if isinstance(was, Step) and was.schedule:
-        written = was.schedule.plain().items()
-        values = {key: value_in(value, epoch, whole=is_whole(was.name, key)) for key, value in written}
-        now |= {"p": values.pop("p", was.p), "args": Arguments({**was.args.plain(), **values}), "schedule": Arguments()}
-    if all(getattr(was, key) == value for key, value in now.items()):
+    fields: dict[str, Any] = {"steps": tuple(in_epoch(child, epoch) for child in original.steps)}
+    if (written := getattr(original, "written", None)) is not None:
+        fields["written"] = in_epoch(written, epoch)
+    if isinstance(original, Step) and original.schedule:
+        schedules = original.schedule.plain().items()
+        values = {key: value_in(value, epoch, whole=is_whole(original.name, key)) for key, value in schedules}
+        p, arguments = values.pop("p", original.p), {**original.args.plain(), **values}
+        fields |= {"p": p, "args": Arguments(arguments), "schedule": Arguments()}
+    if all(getattr(original, key) == value for key, value in fields.items()):
         return step
-    changed: Any = replace(was, **now)
-    return replace(changed, p=0.0) if isinstance(was, Step) and not chance(changed) else changed
+    changed: Any = replace(original, **fields)
+    return replace(changed, p=0.0) if isinstance(original, Step) and not chance(changed) else changed
 
 
 def epoch_number(epoch: Any) -> int:
-    """An epoch as an int; RecipeError where it is no whole number from 0 (a tensor is none, nor is True).
+    """An epoch as an int; RecipeError where it is not a whole number from 0 (tensors and True are not).
 
     >>> epoch_number(-1)
     Traceback (most recent call last):
@@ -125,10 +126,10 @@ def epoch_number(epoch: Any) -> int:
 
 
 def over_epochs(values: Sequence[Any]) -> Any:
-    """Values of epochs from 0 on as one value, whose numbers have schedules where they differ.
+    """Merge the values of epochs 0, 1, ... into one value, with schedules for the numbers that differ.
 
     Raises:
-        ValueError: they differ in more than numbers.
+        ValueError: the values differ in more than numbers.
 
     >>> over_epochs([{"x": [0, 1.5]}, {"x": [0, 2.5]}])
     {'x': [0, {'by_epoch': [1.5, 2.5]}]}
@@ -148,7 +149,7 @@ def over_epochs(values: Sequence[Any]) -> Any:
 
 @cache
 def is_whole(name: str, key: str) -> bool:
-    """Whether an argument of a class takes whole numbers alone.
+    """Whether an argument of a class takes integers only.
 
     >>> is_whole("MedianBlur", "blur_limit"), is_whole("Rotate", "limit"), is_whole("Rotate", "p")
     (True, False, False)

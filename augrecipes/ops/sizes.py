@@ -1,4 +1,4 @@
-"""What the arguments of a step say of the sizes of images after it."""
+"""Bounds of image sizes after steps, by their arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SizeBounds:
     Attributes:
         low: least height and width.
         high: greatest height and width; infinite where nothing bounds them.
-        declared: the recipe itself promises `low`, by `min_size` or by an earlier step.
+        declared: the recipe guarantees `low`, by `min_size` or by an earlier step.
     """
 
     low: tuple[float, float] = (1, 1)
@@ -30,7 +30,7 @@ class SizeBounds:
         return self.low == self.high
 
     def join(self, other: SizeBounds) -> SizeBounds:
-        """What is known of an image that has one or the other size."""
+        """The bounds of an image that has one size or the other."""
         low = (min(self.low[0], other.low[0]), min(self.low[1], other.low[1]))
         high = (max(self.high[0], other.high[0]), max(self.high[1], other.high[1]))
         return SizeBounds(low, high, self.declared and other.declared)
@@ -43,7 +43,7 @@ Bounds: TypeAlias = Callable[[Arguments, SizeBounds], SizeBounds]
 
 
 def fixed(height: float, width: float) -> SizeBounds:
-    """The size of every image after a step that decides it."""
+    """The bounds after a step that decides the size."""
     return SizeBounds((height, width), (height, width), True)
 
 
@@ -89,7 +89,7 @@ def pad_to(values: Arguments, size: SizeBounds) -> SizeBounds:
 
 
 def pad(values: Arguments, size: SizeBounds) -> SizeBounds:
-    """Larger, by how much is not said."""
+    """Larger by an unknown amount."""
     return replace(size, high=(inf, inf))
 
 

@@ -1,4 +1,4 @@
-"""Stains varied as laboratories and scanners vary them, in optical density; glass between the tissue stays white."""
+"""Vary stains in optical density, as laboratories and scanners do; glass between the tissue stays white."""
 
 import math
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from augrecipes.compat.albumentations import pixel as fpixel  # under the name b
 from augrecipes.ops.stain_basis import PRESETS, Rows, check_basis
 from augrecipes.ops.stain_estimates import stains_of
 
-# Intensities count from 1 to 256 inside, so that black has a density and every level survives a jitter of nothing.
+# Intensities are 1 to 256 inside, so that black has a finite density and a neutral jitter keeps every level.
 _WHITE = 256.0
 _ONES: Any = (1.0, 1.0, 1.0, 0.0)  # a scalar for each channel
-LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # of each level, and 1
-WHITE = 0.85  # of full scale: what albumentations takes for background, and scanned glass is seldom darker
-_LEAST_DETERMINANT = 1e-3  # stains apart by less than 2 degrees: their amounts cannot be told
+LOG = np.log(np.arange(256) + 1.0).astype(np.float32)  # ln(level + 1)
+WHITE = 0.85  # share of full scale from which albumentations sees background; scanned glass is seldom darker
+_LEAST_DETERMINANT = 1e-3  # stains less than 2 degrees apart cannot be separated
 _Range = tuple[float, float] | float
 Share = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -27,26 +27,27 @@ Share = Annotated[float, Field(ge=0, le=1)] | None
 class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     """Scales and shifts the amount of each stain, such as haematoxylin, eosin and DAB, in a stained-tissue image.
 
-    The image is taken to optical density, OD = −log10((I + 1) / 256), and unmixed into the three stains' amounts c
-    (Ruifrok and Johnston 2001). Each becomes a·c + b with a drawn from 1 + `sigma` and b from `bias`, and the image
-    is mixed again. Unmixing, jitter and mixing are one 3×4 matrix between a logarithm (a table) and an exponential.
+    The image is converted to optical density, OD = −log10((I + 1) / 256), and unmixed into the three stains' amounts c
+    (Ruifrok and Johnston 2001). Each becomes a·c + b with a drawn from 1 + `sigma` and b from `bias`, and the stains
+    are mixed again. Unmixing, jitter and mixing are one 3×4 matrix between a logarithm (a table) and an exponential.
 
     Args:
         sigma: each amount is multiplied by 1 + a number drawn from this range. A number s ≥ 0 means (−s, s).
         bias: to each amount a number drawn from this range is added, in optical density. A number s ≥ 0 means (−s, s).
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
-        basis: the stains: `hed` or `he`, of haematoxylin, eosin and DAB as Ruifrok and Johnston measured them; two or
+        white_threshold: pixels whose channels are all at least this share of full scale are glass, and stay as they
+            are; null: no pixel is glass.
+        basis: the stains: `hed` or `he`, haematoxylin, eosin and DAB as Ruifrok and Johnston measured them; two or
             three rows of optical density in R, G, B, of any length; `macenko` or `vahadane`: haematoxylin and eosin as
-            estimated from the tissue. With two stains the third is what they leave, at right angles to both, and stays.
-        source: what estimated stains come from: the `bag` or slide of a sample, where it has one, or each `tile` alone.
+            estimated from the tissue. With two stains the third is the residual orthogonal to both, which stays.
+        source: the images from which stains are estimated: the `bag` or slide of a sample, if it has one, or each
+            `tile` alone.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
-    Draws: `factors` and `shifts`, three numbers each, from `py_random`: the same for every basis. Of estimated stains
-    `stains` are these, and an image whose stains cannot be told stays as it is.
-    Errors: TypeError for an image that does not have three channels; ValueError for stains of which one is no colour,
-    or a mixture of the others.
+    Draws: `factors` and `shifts`, three numbers each, from `py_random`, the same for every basis. `stains` has
+    estimated stains; an image whose stains cannot be estimated stays as it is.
+    Errors: TypeError for an image that does not have three channels; ValueError for stains of which one is zero or a
+    mixture of the others.
     Source: Tellez et al., "Whole-Slide Mitosis Detection in H&E Breast Histology Using PHH3 as a Reference to Train
     Distilled Stain-Invariant Convolutional Networks", IEEE Transactions on Medical Imaging 37(9), 2018.
 
@@ -56,13 +57,13 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
     ((4, 4, 3), dtype('uint8'))
     >>> bool((StainJitter(sigma=0.0, bias=0.0, p=1.0)(image=tile)["image"] == tile).all())
     True
-    >>> ours = [[0.55, 0.76, 0.34], [0.10, 0.95, 0.28]]  # of a scanner of one's own
+    >>> ours = [[0.55, 0.76, 0.34], [0.10, 0.95, 0.28]]  # measured on our own scanner
     >>> bool((StainJitter(basis=ours, sigma=0.2, p=1.0)(image=tile)["image"] == tile).all())
     False
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """Ranges as albumentations has them: a number, or an ordered pair."""
+        """Validation of the arguments."""
 
         sigma: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
         bias: Annotated[SymmetricRangeType, AfterValidator(nondecreasing)]
@@ -77,7 +78,7 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         super().__init__(p=p)
         if problem := check_basis({"basis": basis}):
             raise ValueError(": ".join(problem))
-        self.rows = PRESETS.get(basis) if isinstance(basis, str) else basis  # None: they are to be estimated
+        self.rows = PRESETS.get(basis) if isinstance(basis, str) else basis  # None: estimate them
         self.source_method = basis if self.rows is None and source == "bag" else None
         self.basis, self.source, self.white_threshold = basis, source, white_threshold
         self.sigma: tuple[float, float] = sigma  # type: ignore[assignment]  # a pair, once the schema has run
@@ -92,14 +93,14 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
         }
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """The stains where they are estimated: of the sample's bag, or its own images; None where these do not tell."""
+        """Estimate the stains, if the basis asks for it, of the sample's bag or of its own images."""
         if self.rows:
             return {}
         estimate = stains_of(data, self.basis, self.source_method)
         return {"stains": estimate and tuple(map(tuple, estimate.stains.tolist()))}
 
     def apply(self, img: np.ndarray, factors: Any, shifts: Any, stains: Any = (), **_: Any) -> np.ndarray:
-        """The image with its stains jittered."""
+        """Jitter the image's stains."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"StainJitter needs an RGB image, H×W×3, got shape {img.shape}")
         if stains is None:
@@ -110,24 +111,24 @@ class StainJitter(A.ImageOnlyTransform):  # type: ignore[misc]
 class HEStain(A.HEStain):  # type: ignore[misc]
     """Scales and shifts the amounts of haematoxylin and eosin in a stained-tissue image; glass stays as it is.
 
-    albumentations' class with one argument more. Images whose stains cannot be told stay as they are: those without
-    tissue, and of `vahadane` and `macenko` those whose tissue has one colour.
+    albumentations' class with one more argument. Images whose stains cannot be estimated stay as they are: those
+    without tissue, and for `vahadane` and `macenko` those whose tissue has one colour.
 
     Args:
-        method: where the two stains' colours come from: a preset, one drawn at random, or the image.
-        preset: which one, with method preset.
-        intensity_scale_range: each stain's amount is multiplied by a number drawn from this range.
-        intensity_shift_range: to each stain's amount a number drawn from this range is added.
-        augment_background: changes pixels of a lightness of 0.85 and more as well.
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
+        method: the source of the two stains' colours: a preset, a random preset, or the image.
+        preset: the preset, with method preset.
+        intensity_scale_range: range of the factor of each stain's amount.
+        intensity_shift_range: range of the number added to each stain's amount.
+        augment_background: change pixels with a lightness of 0.85 and more as well.
+        white_threshold: pixels whose channels are all at least this share of full scale are glass, and stay as they
+            are; null: no pixel is glass.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out.
     """
 
     class InitSchema(A.HEStain.InitSchema):  # type: ignore[misc]
-        """albumentations' arguments, and ours."""
+        """albumentations' arguments and one more."""
 
         white_threshold: Share
 
@@ -141,22 +142,22 @@ class HEStain(A.HEStain):  # type: ignore[misc]
         self.white_threshold = white_threshold
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> Any:
-        """Draw the factors and shifts, and find the stains: of several images in the first that has tissue."""
+        """Draw factors and shifts, and estimate the stains, for several images from the first with tissue."""
         images = () if "image" in data else data["images"]
         stained = [image for image in images if not glass_mask(image, self.white_threshold).all()]
         return super().get_params_dependent_on_data(params, {**data, "images": stained or images})
 
     def _get_stain_matrix(self, img: np.ndarray) -> np.ndarray | None:
-        """The two stains' colours; None where the image does not tell them."""
+        """The two stains' colours; None where they cannot be estimated."""
         try:
-            with np.errstate(invalid="ignore"):  # stains of nothing are 0 / 0
+            with np.errstate(invalid="ignore"):  # 0 / 0 without tissue
                 stains: np.ndarray = super()._get_stain_matrix(img)
                 return stains if np.linalg.det(stains @ stains.T) > _LEAST_DETERMINANT else None
         except ValueError:  # no tissue
             return None
 
     def apply(self, img: np.ndarray, stain_matrix: np.ndarray | None, **drawn: Any) -> np.ndarray:
-        """The image, or images, with more or less of the two stains."""
+        """Change the amounts of the two stains in one image or several."""
         if img.shape[-1] != 3:
             raise TypeError(f"HEStain needs an RGB image, H×W×3, got shape {img.shape}")
         if stain_matrix is None:
@@ -167,7 +168,7 @@ class HEStain(A.HEStain):  # type: ignore[misc]
 
 
 def white_level(share: float | None) -> int:
-    """The least level of every channel of a pixel that is glass.
+    """The level that all channels of a pixel of glass reach.
 
     >>> white_level(0.85), white_level(1.0), white_level(None)
     (217, 255, 256)
@@ -176,13 +177,13 @@ def white_level(share: float | None) -> int:
 
 
 def glass_mask(rows: np.ndarray, share: float | None) -> np.ndarray:
-    """255 where a pixel is glass, H×W; of H×W×3, uint8 or float32."""
+    """The mask of glass, 255 or 0, H×W, of an image H×W×3, uint8 or float32."""
     least: Any = white_level(share) if share is None or rows.dtype == np.uint8 else share - 1e-6
     return cv2.inRange(rows, (least,) * 3, (LOG.size,) * 3)
 
 
 def with_white(img: np.ndarray, result: np.ndarray, share: float | None) -> np.ndarray:
-    """The result of an image, or of several, with the image's own glass."""
+    """Copy the glass of an image, or of several, into its result."""
     if share is not None:
         rows = img.reshape(-1, *img.shape[-2:])
         cv2.copyTo(rows, glass_mask(rows, share), result.reshape(rows.shape))
@@ -190,8 +191,8 @@ def with_white(img: np.ndarray, result: np.ndarray, share: float | None) -> np.n
 
 
 def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = None) -> np.ndarray:
-    """An H×W×3 image through a 3×4 matrix that acts on ln(I + 1), except for what is `white`."""
-    # A cubic resize of floats goes below 0.
+    """Apply a 3×4 matrix to ln(I + 1) of an image H×W×3, except where it is glass."""
+    # A cubic resize may leave floats below 0.
     logs = cv2.LUT(img, LOG) if img.dtype == np.uint8 else np.log(np.maximum(img, 0) * np.float32(255) + np.float32(1))
     result: Any = cv2.exp(cv2.transform(logs, matrix))
     if img.dtype == np.uint8:
@@ -203,7 +204,7 @@ def through_density(img: np.ndarray, matrix: np.ndarray, white: float | None = N
 
 @lru_cache(maxsize=1024)
 def _mixing(stains: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Three stains of length 1 and their inverse; of two with the direction that stands upright on both."""
+    """Three stains of length 1 and their inverse; two stains are completed by the direction orthogonal to both."""
     rows = np.array(stains, np.float64)
     if len(rows) == 2:
         rows = np.vstack([rows, np.cross(*rows)])
@@ -212,7 +213,7 @@ def _mixing(stains: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def density_matrix(factors: Sequence[float], shifts: Sequence[float], stains: Rows = PRESETS["hed"]) -> np.ndarray:
-    """The 3×4 matrix that takes ln(I + 1) of R, G, B to the same after the jitter.
+    """The 3×4 matrix from ln(I + 1) of R, G, B to the same after the jitter.
 
     With the row vectors od = ln 256 − ln(I + 1) and amounts c = od · U, od' = (c · diag(a) + ln 10 · b) · S.
 
@@ -230,13 +231,13 @@ def density_matrix(factors: Sequence[float], shifts: Sequence[float], stains: Ro
 
 @cache
 def jitter_tables(stains: Rows = PRESETS["hed"]) -> tuple[np.ndarray, np.ndarray]:
-    """What native/stain.c reckons with: 7×3×4, and the logarithms of levels.
+    """The tables of native/stain.c: seven matrices 3×4, and the logarithms of levels.
 
-    A matrix for three factors and three shifts is the first of the seven, and the others times these.
+    The matrix for three factors and three shifts is the first plus the other six times these.
     """
     none, units = (0.0, 0.0, 0.0), np.eye(3).tolist()
     still = density_matrix(none, none, stains)
     pairs = [*((unit, none) for unit in units), *((none, unit) for unit in units)]
     matrices = [density_matrix(*pair, stains) - still for pair in pairs]
-    # Beyond 12 digits processors differ in what inverts a matrix.
+    # Beyond 12 digits processors invert matrices differently.
     return np.round(np.stack([still, *matrices]), 12), LOG

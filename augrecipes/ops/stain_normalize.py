@@ -1,4 +1,4 @@
-"""The stains of tissue brought to those of a reference; glass between the tissue stays as it is."""
+"""Normalise the stains of tissue to those of a reference; glass between the tissue stays as it is."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,42 +28,42 @@ from augrecipes.ops.stain_estimates import (
 )
 from augrecipes.paths import images_in
 
-# Of two stains: the reference of Veta's code for Macenko's method, which torchstain has, too. Of Lab: the mean of
-# NCT-CRC-HE-100K that Shen et al. 2022 published with RandStainNA, from levels of 8 bits.
+# `macenko`: the reference of Veta's code for Macenko's method, also in torchstain. `crc`: the Lab statistics of
+# NCT-CRC-HE-100K that Shen et al. 2022 published with RandStainNA, converted from 8 bits.
 REFERENCES = {
     "macenko": StainEstimate((0.5626, 0.7201, 0.4062, 0.2159, 0.8012, 0.5581, 1.9705, 1.0308)),
     "crc": StainEstimate((61.974, 23.187, -11.188, 14.470, 8.134, 6.129)),
 }
-_FARTHEST = 28.0  # of exponents: no product of three leaves the range of float32
-_GLASS = 8  # in the fourth part of a table: a pixel that has it for each colour stays, see native/channel_sums.c
+_FARTHEST = 28.0  # bound of exponents, so that no product of three leaves float32
+_GLASS = 8  # fourth entry of a table: a pixel that has it in all three colours stays, see native/channel_sums.c
 _Numbers = dict[str, Any]
 
 
 class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Brings the stains of tissue to those of a reference, so that slides of several laboratories look alike.
+    """Normalises the stains of tissue to those of a reference, so that slides of several laboratories look alike.
 
     Macenko and Vahadane: optical density, OD = ln(light / (I + 1)), is unmixed into the amounts of two stains, each
-    amount is scaled so that its 99th percentile is the reference's, and the reference's stains are mixed of them: one
-    3×4 matrix between a logarithm and an exponential. Reinhard: each channel of CIE Lab gets the mean and the standard
-    deviation of the reference. Tiles without tissue, and those whose stains cannot be told, stay as they are.
+    amount is scaled so that its 99th percentile equals the reference's, and the reference's stains are mixed from them:
+    one 3×4 matrix between a logarithm and an exponential. Reinhard: each channel of CIE Lab gets the mean and the
+    standard deviation of the reference. Tiles without tissue, or whose stains cannot be separated, stay as they are.
 
     Args:
-        method: how the stains of an image are told: `macenko`, `vahadane` or `reinhard`.
-        reference: `macenko` or, of reinhard, `crc`; image files or a folder, whose tissue is estimated together; a JSON
-            file of numbers; or the numbers: `{stains: [[r, g, b], [r, g, b]], most: [h, e]}`, the optical density of
-            haematoxylin and eosin and the 99th percentile of their amounts, of reinhard `{mean: [L, a, b], std: [L, a,
-            b]}`. null: the name.
-        source: whose stains an image has: `bag`, those of its slide or bag, where it is a part of one, else its own;
-            `tile`: its own; or numbers as of the reference.
-        light: the level of light that nothing absorbs, I₀.
-        white_threshold: pixels of which every channel is at least this share of full scale are glass, and stay as they
-            are; null: no pixel is.
+        method: how stains are estimated: `macenko`, `vahadane` or `reinhard`.
+        reference: `macenko` or, with reinhard, `crc`; image files or a folder, whose tissue is estimated together; a
+            JSON file of numbers; or numbers: `{stains: [[r, g, b], [r, g, b]], most: [h, e]}`, the optical densities of
+            haematoxylin and eosin and the 99th percentiles of their amounts, with reinhard `{mean: [L, a, b], std: [L,
+            a, b]}`. null: `macenko` or `crc`, by the method.
+        source: the stains of an image: `bag`: those of its slide or bag, if it belongs to one, else its own; `tile`:
+            its own; or numbers as for the reference.
+        light: I₀, the level of light that nothing absorbs.
+        white_threshold: pixels whose channels are all at least this share of full scale are glass, and stay as they
+            are; null: no pixel is glass.
         p: probability.
 
     Image: H×W×3, uint8 (0..255) or float32 (0..1), RGB; the same shape, dtype and range come out, clipped.
     Draws: nothing.
     Errors: TypeError for an image that does not have three channels; DataError for a reference that cannot be read or
-    has no tissue.
+    shows no tissue.
     Source: Macenko et al., ISBI 2009; Vahadane et al., IEEE TMI 35(8), 2016; Reinhard et al., IEEE CG&A 21(5), 2001.
 
     >>> tile = np.zeros((64, 64, 3), np.uint8) + np.uint8(200)
@@ -75,7 +75,7 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
     """
 
     class InitSchema(BaseTransformInitSchema):  # type: ignore[misc]
-        """The arguments' types; the constructor looks at the numbers."""
+        """Validation of the arguments; the constructor checks the numbers."""
 
         method: Method
         reference: str | Sequence[str] | _Numbers | None
@@ -103,15 +103,15 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
 
     @cached_property
     def target(self) -> StainEstimate:
-        """The reference's stains; of files when they are first asked for."""
+        """The reference's stains; files are read on first use."""
         return _of_files(self._files, self.method)
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """Whose stains the image has; None where they cannot be told."""
+        """The stains of the image; None where they cannot be separated."""
         return {"stains": self._source or stains_of(data, self.method, self.source_method)}
 
     def apply(self, img: np.ndarray, stains: StainEstimate | None, **_: Any) -> np.ndarray:
-        """The image with the reference's stains."""
+        """Normalise the image's stains."""
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"StainNormalize needs an RGB image, H×W×3, got shape {img.shape}")
         if stains is None or not has_tissue(img):
@@ -126,14 +126,14 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
         return level_tables(stains, self.target, self.light, white_level(self.white_threshold))
 
     def native_arguments(self, stains: StainEstimate | None) -> tuple[float, ...]:
-        """What a program is told where an image has these stains; None: they cannot be told."""
-        self._in_use = self._tables(self._source or stains)  # it lives as long as a program knows where it is
+        """The arguments of the native op for an image with these stains; None: they cannot be separated."""
+        self._in_use = self._tables(self._source or stains)  # keeps the table alive while a program has its address
         return address_of(self._in_use), address_of(DENSITIES)
 
 
 def _named(name: str, method: Method) -> StainEstimate:
-    """A reference by its name. ValueError names the known ones."""
-    known = {word: each for word, each in REFERENCES.items() if (len(each.numbers) == 6) == (method == "reinhard")}
+    """A reference by its name; ValueError lists the known names."""
+    known = {key: value for key, value in REFERENCES.items() if (len(value.numbers) == 6) == (method == "reinhard")}
     if name not in known:
         raise ValueError(
             f"reference {name!r} is neither a file nor a name of {method}; its names are {', '.join(known)}"
@@ -142,7 +142,7 @@ def _named(name: str, method: Method) -> StainEstimate:
 
 
 def _of_numbers(numbers: Mapping[str, Any], method: Method, what: str) -> StainEstimate:
-    """The stains that numbers say. ValueError: some are missing, or they say nothing."""
+    """The stains given as numbers; ValueError where they are incomplete or invalid."""
     shapes: Any = {"stains": (2, 3), "most": (2,)}
     asked = "`stains`, 2×3 numbers, two different colours, and `most`, 2 numbers above 0"
     if method == "reinhard":
@@ -159,7 +159,7 @@ def _of_numbers(numbers: Mapping[str, Any], method: Method, what: str) -> StainE
 
 @lru_cache(maxsize=64)
 def _of_files(paths: tuple[str, ...], method: Method) -> StainEstimate:
-    """The stains that a JSON file says, or those of image files together. DataError: they say nothing."""
+    """The stains in a JSON file, or those of image files together; DataError where there are none."""
     try:
         if paths[0].endswith(".json"):
             return _of_numbers(json.loads(Path(paths[0]).read_text(encoding="utf-8")), method, "reference")
@@ -172,7 +172,7 @@ def _of_files(paths: tuple[str, ...], method: Method) -> StainEstimate:
 
 
 def stain_matrix(source: StainEstimate, target: StainEstimate, light: float = BACKGROUND) -> np.ndarray:
-    """The 3×4 matrix that takes ln(I + 1) of R, G, B to the same with the target's stains.
+    """The 3×4 matrix from ln(I + 1) of R, G, B to the same with the target's stains.
 
     With the row vectors od = ln light − ln(I + 1) and stains S, T: od' = od · S⁺ · diag(most of T / most of S) · T.
 
@@ -187,7 +187,7 @@ def stain_matrix(source: StainEstimate, target: StainEstimate, light: float = BA
 
 @lru_cache(maxsize=64)
 def level_tables(source: StainEstimate | None, target: StainEstimate, light: float, white: int) -> np.ndarray:
-    """For each colour and level its factors in R, G and B, and whether it is glass: 3×256×4; None: all is glass."""
+    """For each colour and level its factors in R, G and B, and the mark of glass: 3×256×4; None: all is glass."""
     tables = np.full((3, 256, 4), _GLASS, np.float32)
     if source is not None:
         matrix = stain_matrix(source, target, light)
@@ -199,7 +199,7 @@ def level_tables(source: StainEstimate | None, target: StainEstimate, light: flo
 
 
 def _through_tables(img: np.ndarray, tables: np.ndarray) -> np.ndarray:
-    """Products of three factors less 1, rounded, of an H×W×3 image of uint8; glass as it is."""
+    """Apply the tables to a uint8 image H×W×3: the product of three factors minus 1, rounded; glass stays."""
     img = np.ascontiguousarray(img)
     if (kernels := library()) is not None:
         result = np.empty_like(img)
@@ -212,7 +212,7 @@ def _through_tables(img: np.ndarray, tables: np.ndarray) -> np.ndarray:
 
 
 def _through_lab(img: np.ndarray, source: StainEstimate, target: StainEstimate) -> np.ndarray:
-    """An image with each channel of Lab scaled and shifted."""
+    """Scale and shift each channel of Lab."""
     (own, own_spread), (mean, spread) = (np.reshape(stains.numbers, (2, 3)) for stains in (source, target))
     scale = spread / own_spread
     shift = mean - own * scale

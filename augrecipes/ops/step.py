@@ -1,4 +1,4 @@
-"""A step of a recipe as data: a class by name, its arguments as written, and where they stand."""
+"""A step of a recipe as data: a class by name, its arguments as written, and their places."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Position:
     """A place in a recipe file: 1-based line and column.
 
     Attributes:
-        line: in the file that was asked for; where a variant says `extends:`, for what stands in another file.
-        col: the same.
-        origin: file, line and column of what stands in another file; `<overrides>` for the caller's own changes.
+        line: line in the recipe's own file; that of its `extends:` for steps of another file.
+        col: column, likewise.
+        origin: file, line and column in another file; `<overrides>` for the caller's changes; None: the own file.
     """
 
     line: int = 0
@@ -28,8 +28,8 @@ class Position:
 NOWHERE = Position()
 
 
-# Of a field that says nothing where it is empty, and so is no part of a recipe's digest then.
-UNSAID = {"unsaid": True}
+# Metadata of a field that is not part of a recipe's digest where it is empty.
+OMIT_EMPTY = {"omit_empty": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class Step:
         name: the class's name, or a group's (`OneOf`, ...).
         args: the class's arguments as written, without the reserved keys.
         p: probability as written; None where the recipe leaves it to the class (a group: 1).
-        id: explicit name of the step's draws.
-        target: names of the targets that the step is limited to; empty means all (kind pair).
-        at: the target whose pixels the numbers count (kind pair); None is the coarsest.
+        id: the name under which the step draws, in place of its class and ordinal.
+        target: names of the targets that the step is limited to; empty: all (kind pair).
+        at: the target in whose pixels arguments count (kind pair); None: the coarsest.
         share: `tile` or `bag` (kind bag); None inherits, and at the top means `tile`.
-        channels: numbers of those whose values it changes, in its order; empty: all. A group says it of its steps.
+        channels: numbers of the channels that it changes, in its order; empty: all. A group's apply to its steps.
         steps: the children of a group (or of Degrade).
-        schedule: those arguments, and `p`, that change from epoch to epoch, as written (`augrecipes.ops.schedule`);
-            `args` and `p` have what they are in the end.
+        schedule: scheduled arguments and `p`, as written (`augrecipes.ops.schedule`); `args` and `p` have their final
+            values.
         site: label that keys the step's draws: its id, or group path, class name and ordinal.
-        position: where the step stands in its file.
-        places: where each argument stands, by its name.
+        position: position of the step in its file.
+        places: position of each argument, by name.
         ignored: lint codes silenced on the step's line.
-        files: that it reads, as the argument names them, from `folder` on.
-        folder: of the recipe's file.
-        written: of a group that stands for a policy, the policy's name and arguments as a step; else None.
+        files: the files that it reads, relative to `folder`.
+        folder: the folder of the recipe's file.
+        written: for a group that a policy stands for, the policy as a step; else None.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Step:
     at: str | None = None
     share: str | None = None
     steps: tuple[Step, ...] = ()
-    schedule: Arguments = field(default_factory=Arguments, metadata=UNSAID)
-    channels: tuple[int, ...] = field(default=(), metadata=UNSAID)
+    schedule: Arguments = field(default_factory=Arguments, metadata=OMIT_EMPTY)
+    channels: tuple[int, ...] = field(default=(), metadata=OMIT_EMPTY)
     site: str = ""
     position: Position = field(default=NOWHERE, compare=False)
     places: Arguments = field(default_factory=Arguments, compare=False)
     ignored: frozenset[str] = field(default=frozenset(), compare=False)
-    files: tuple[str, ...] = field(default=(), metadata=UNSAID)
+    files: tuple[str, ...] = field(default=(), metadata=OMIT_EMPTY)
     folder: str = field(default="", compare=False)
     written: Step | None = field(default=None, compare=False)
 
@@ -81,11 +81,11 @@ class Step:
         return self.name in GROUPS
 
     def unshared(self) -> Step:
-        """The step, and all inside it, without what they share with other tiles or views."""
+        """The step and its children without `share`."""
         return replace(self, share=None, steps=tuple(step.unshared() for step in self.steps))
 
     def walk(self) -> Iterator[Step]:
-        """The step and everything inside it, in file order."""
+        """Yield the step and all its descendants, in file order."""
         yield self
         for child in self.steps:
             yield from child.walk()
@@ -94,9 +94,9 @@ class Step:
 def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
     """The steps with `site` filled in, inside groups too.
 
-    A step with an `id` has that id as its site, wherever it stands. Otherwise its site is its group's site, its class
-    and its ordinal (from 1) among the steps of that class without id in the same group: adding an unlike step changes
-    no other step's site.
+    The site of a step is its `id`, if it has one, wherever it is. Otherwise it is the group's site, the class and the
+    ordinal (from 1) among the steps of that class without id in the same group, so that adding a step of another class
+    changes no site.
 
     >>> blur = Step("GaussianBlur")
     >>> [step.site for step in label([Step("HorizontalFlip"), Step("OneOf", steps=(blur,)), Step("HorizontalFlip")])]
@@ -106,11 +106,11 @@ def label(steps: Sequence[Step], group: str = "") -> tuple[Step, ...]:
     """
     if not steps:
         return ()
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     result = []
     prefix = f"{group}/" if group else ""
     for step in steps:
-        seen[step.name] += step.id is None
-        site = f"{prefix}{step.name}#{seen[step.name]}" if step.id is None else step.id
+        counts[step.name] += step.id is None
+        site = f"{prefix}{step.name}#{counts[step.name]}" if step.id is None else step.id
         result.append(replace(step, site=site, steps=label(step.steps, site)))
     return tuple(result)

@@ -22,7 +22,7 @@ SETTABLE = tuple(name for name, key in KEYS.items() if key.field and name not in
 
 @dataclass(slots=True)
 class StepNode:
-    """One step among the nodes: where it hangs, what it is called; `path`: such as `eval.1.steps.0`."""
+    """One step among the nodes: its list, its place there and its name; `path`: such as `eval.1.steps.0`."""
 
     path: str
     parent: ListNode
@@ -36,28 +36,28 @@ class StepNode:
 
     @property
     def arguments(self) -> MappingNode | None:
-        """Its arguments, where some are written."""
+        """The mapping of its arguments; None where none are written."""
         return self.body if isinstance(self.body, MappingNode) else None
 
     @property
     def key(self) -> Place:
-        """Where its name stands."""
+        """The place of its name."""
         return self.item.at[self.name] if isinstance(self.item, MappingNode) else self.item.place
 
     @property
     def address(self) -> str:
-        """The shortest address that names this step only."""
+        """The shortest address that names only this step."""
         prefix = "" if self.section == "steps" else f"{self.section}."
         return self.id or f"{prefix}{self.name}#{self.ordinal}"
 
 
 class Steps:
-    """Every step of all sections in file order, groups before what they hold. Shapes that are no step are skipped.
+    """Every step of all sections in file order, groups before their children; nodes that are no steps are skipped.
 
     Attributes:
         listed: the steps of each section.
-        named: the steps of a section and a name, in order.
-        addressed: the step of a section and an id, or `Class#k`; of None and an id the first in any section.
+        named: by section and class name, the steps in order.
+        addressed: a step by section and its id or `Class#k`; by None and an id the first step with it in any section.
     """
 
     def __init__(self, top: MappingNode) -> None:
@@ -76,22 +76,22 @@ class Steps:
 
 
 def sections(top: MappingNode) -> list[tuple[str, str, Node | None]]:
-    """The lists of steps of a recipe: what each is called in addresses, where it stands, and its node.
+    """The lists of steps of a recipe: name in addresses, path, and node.
 
-    Those of training are `steps`, also where they are what views share; those of a view have its name.
+    The training steps are `steps`, even where they are `shared:` by views; the steps of a view have its name.
     """
     key = "shared" if "shared" in top.entries else "steps"
     views = top.entries.get("views")
-    of_views = views.entries if isinstance(views, MappingNode) else {}
+    named_views = views.entries if isinstance(views, MappingNode) else {}
     lists = [("steps", key, top.entries.get(key)), *((name, name, top.entries.get(name)) for name in ("eval", "batch"))]
-    for name, view in of_views.items():
+    for name, view in named_views.items():
         if isinstance(view, MappingNode) and name not in ("steps", "eval", "batch"):
             lists.append((name, f"views.{name}.steps", view.entries.get("steps")))
     return lists
 
 
 def walk_steps(node: Node | None, section: str, path: str) -> Iterator[StepNode]:
-    """Every step of a list, groups before what they hold."""
+    """Every step of a list, groups before their children."""
     if not isinstance(node, ListNode):
         return
     for index, item in enumerate(node.items):
@@ -110,15 +110,15 @@ def walk_steps(node: Node | None, section: str, path: str) -> Iterator[StepNode]
 
 
 def find_step(steps: Steps, address: str, place: Place, problems: Problems) -> tuple[StepNode, list[str]] | None:
-    """The step of an address and what follows it; None, with the problem noted, where there is none."""
+    """The step at an address, and the rest of the address; None, with the problem noted, where there is none."""
     words = address.split(".")
     section = words[0] if words[0] in steps.listed and words[0] != "steps" and len(words) > 1 else None
     head, *rest = words[1:] if section else words
     wanted, (name, mark, _) = section or "steps", head.partition("#")
     step = steps.addressed.get((section, head)) or steps.addressed.get((wanted, head))
     same = steps.named[wanted, name] if step is None and not mark else []
-    if step is None and not mark and not same and section is None:  # of views that have such a step
-        same = [step for of in steps.listed if of not in ("steps", "eval") for step in steps.named[of, name]]
+    if step is None and not mark and not same and section is None:  # the views' steps
+        same = [step for view in steps.listed if view not in ("steps", "eval") for step in steps.named[view, name]]
     if step or len(same) == 1:
         return step or same[0], rest
     if same:
@@ -133,21 +133,21 @@ def _hint(steps: Steps, head: str, name: str, section: str, rest: list[str]) -> 
     if section == "steps" and steps.named["eval", name]:
         other = ".".join(["eval", head, *rest])
         return hint_at(other, repr(other))
-    there = steps.listed[section]
-    if section == "eval" and not there:
+    present = steps.listed[section]
+    if section == "eval" and not present:
         return Hint("; `eval:` lists no steps (those of `eval: derived` follow the training steps: change them there)")
     same = [step.address for step in steps.named[section, name]]
     if same:
         return Hint(f"; there {'is' if len(same) == 1 else 'are'} {', '.join(same)}")
-    names = [step.id for step in there if step.id] + [step.name for step in there]
+    names = [step.id for step in present if step.id] + [step.name for step in present]
     likely = nearest(name, names)
     if likely:
         return Hint(f"; did you mean {likely!r}?", (Fix("word", ".".join([likely, *rest])),))
-    return Hint(f"; the steps are {', '.join(dict.fromkeys(step.address for step in there))}") if there else NO_HINT
+    return Hint(f"; the steps are {', '.join(dict.fromkeys(step.address for step in present))}") if present else NO_HINT
 
 
 def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value: Node, problems: Problems) -> None:
-    """Set the value at an address, or note why there is none."""
+    """Set the value at an address, or note why that cannot be."""
     words = rest = address.split(".")
     key, table = words[0], top
     if key not in SECTIONS and (key in SETTABLE or key in top.entries) and (None, key) in steps.addressed:
@@ -179,7 +179,7 @@ def assign(top: MappingNode, steps: Steps, address: str, *, place: Place, value:
 
 
 def _body(step: StepNode) -> MappingNode:
-    """The mapping of a step's arguments; made where the step is a bare name."""
+    """The mapping of a step's arguments; a step that is a bare name gets an empty one."""
     if isinstance(step.body, MappingNode):
         return step.body
     body = MappingNode({}, step.item.place)
@@ -189,7 +189,7 @@ def _body(step: StepNode) -> MappingNode:
     return body
 
 
-def remove(gone: Iterable[StepNode]) -> None:
-    """Take steps out of their lists. Indexes of what is left no longer count."""
-    for step in sorted(gone, key=lambda step: step.index, reverse=True):
+def remove(removed: Iterable[StepNode]) -> None:
+    """Remove steps from their lists; the indexes of later steps become invalid."""
+    for step in sorted(removed, key=lambda step: step.index, reverse=True):
         del step.parent.items[step.index]

@@ -1,4 +1,4 @@
-"""Values against the schema of a class's arguments, with exact messages and places. Imports no albumentations."""
+"""Check values against the schema of a class's arguments, with exact messages and places. Imports no albumentations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOUNS = {"number": "a number", "integer": "a whole number", "boolean": "true or
 
 
 class ArgumentProblem(NamedTuple):
-    """One thing that is wrong: its code, its place, a message without the argument's name, and its key in a mapping."""
+    """One problem: its code, its place, a message without the argument's name, and its key in a mapping."""
 
     code: str
     place: Place
@@ -42,7 +42,7 @@ class ArgumentProblem(NamedTuple):
 
 
 def check_value(schema: Schema, node: Node) -> list[ArgumentProblem]:
-    """What is wrong with one value; nothing where the schema accepts it.
+    """The problems of one value; empty where the schema accepts it.
 
     >>> here = Place("f", 3, 5)
     >>> check_value({"type": "number", "minimum": 0}, Scalar("high", here))[0].message
@@ -83,7 +83,7 @@ def _wrong_type(schema: Schema, node: Node) -> ArgumentProblem:
 
 
 def _hint_for_text(schema: Schema, value: str) -> Hint:
-    """Text where something else is wanted: YAML 1.1's booleans, and numbers in quotes."""
+    """The hint for text in place of another type: YAML 1.1's booleans, and numbers in quotes."""
     kinds = {kind for part in schema.get("anyOf", [schema]) for kind in _kinds_of(part)}
     if "boolean" in kinds and value.lower() in ("yes", "on", "no", "off", "y", "n"):
         word = "true" if value.lower() in ("yes", "on", "y") else "false"
@@ -102,7 +102,7 @@ def _check_union(schema: Schema, node: Node) -> list[ArgumentProblem]:
         problems = check_value(part, node)
         if not problems:
             return []
-        # An alternative that wants this shape, and finds fault inside it, says more than the whole list.
+        # An alternative that accepts this type but has problems inside says more than the whole list.
         if all(problem.code != "E306" or problem.key or problem.place != node.place for problem in problems):
             close.append(problems)
     values = [problems for problems in close if all(problem.code == "E307" for problem in problems)]
@@ -130,7 +130,7 @@ def _check_items(schema: Schema, node: ListNode) -> list[ArgumentProblem]:
     parts = schema.get("prefixItems") or [schema.get("items", {})] * len(node.items)
     problems = [problem for part, item in zip(parts, node.items, strict=False) for problem in check_value(part, item)]
     if "prefixItems" not in schema and all(problem.code == "E307" for problem in problems):
-        problems = problems[:1]  # of things of one kind, one speaks for the rest
+        problems = problems[:1]  # one wrong item stands for the rest
     if problems or not schema.get("x-nondecreasing"):
         return problems
     values = plain(node)
@@ -176,7 +176,7 @@ def bounds(schema: Schema) -> str:
 
 
 def expected(schema: Schema) -> str:
-    """What a schema accepts, in words.
+    """Describe in words what a schema accepts.
 
     >>> expected({"anyOf": [{"type": "number"}, {"type": "array", "prefixItems": [{"type": "number"}] * 2}]})
     'a number or a pair of numbers'
@@ -185,7 +185,7 @@ def expected(schema: Schema) -> str:
     """
     if "anyOf" in schema:
         words = dict.fromkeys(map(expected, schema["anyOf"]))
-        # The plain value first, lists after it, as people think of them.
+        # Plain values first, lists after them.
         order = sorted(words, key=lambda word: ("list" in word) + 2 * ("pair" in word) + 3 * (word == "null"))
         return " or ".join(order)
     if "enum" in schema:

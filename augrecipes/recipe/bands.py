@@ -1,4 +1,4 @@
-"""Channels by name: which of a file's steps see, which of those a step changes, and statistics of each."""
+"""Channels by name: those that steps see, those that a step changes, and their statistics."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ _COLOURS = 3
 
 
 class ChannelError(ValueError):
-    """Channels that cannot be: a key of the mapping that says them, why, and what helps."""
+    """A mapping of channels is invalid: the key in it, the message, and a hint."""
 
     def __init__(self, key: str, message: str, hint: Hint = NO_HINT) -> None:
         super().__init__(message)
         self.key, self.hint = key, hint
 
 
-def read_bands(said: Mapping[str, Any]) -> inputs.Bands:
-    """What a mapping under `channels:` says.
+def read_bands(channels: Mapping[str, Any]) -> inputs.Bands:
+    """Read a mapping under `channels:`.
 
     >>> read_bands({"names": ["r", "g", "b", "nir"], "take": ["nir", 0]}).take
     (3, 0)
     """
-    names = tuple(said.get("names", ()))
-    if bool(names) == ("count" in said):
+    names = tuple(channels.get("names", ()))
+    if bool(names) == ("count" in channels):
         raise ChannelError("", "needs `names: [r, g, b, nir]` or, without names, `count: 4`; write one of them")
     for name in names:
         if not name or name.isdecimal():
             raise ChannelError("names", f"a channel's name is text and not a number, got {name!r}")
         if names.count(name) > 1:
             raise ChannelError("names", f"channel {name!r} is named twice")
-    count = len(names) or int(said["count"])
-    return inputs.Bands(count, names, channel_numbers(said["take"], names, count, "take") if "take" in said else ())
+    count = len(names) or int(channels["count"])
+    take = channel_numbers(channels["take"], names, count, "take") if "take" in channels else ()
+    return inputs.Bands(count, names, take)
 
 
 def channel_numbers(
-    said: Any, names: Sequence[str], count: int | None = None, key: str = "channels"
+    channels: Any, names: Sequence[str], count: int | None = None, key: str = "channels"
 ) -> tuple[int, ...]:
-    """The numbers of channels that are said by name, or by number; of `count`, where that is known.
+    """The numbers of channels given by name or number; below `count`, where that is known.
 
     >>> channel_numbers(["b", 0], ("r", "g", "b"))
     (2, 0)
     """
     numbers: list[int] = []
-    for channel in said if isinstance(said, list) else [said]:
+    for channel in channels if isinstance(channels, list) else [channels]:
         if isinstance(channel, str) and channel not in names:
             if not names:
                 cure = "say `inputs: {channels: {names: [...]}}`, or write numbers"
@@ -64,7 +65,7 @@ def channel_numbers(
 
 
 def rgb_numbers(names: Sequence[str]) -> list[int] | None:
-    """Numbers of red, green and blue among channels of these names; None where one is missing.
+    """The numbers of red, green and blue among named channels; None where one is missing.
 
     >>> rgb_numbers(("nir", "blue", "green", "red")), rgb_numbers(("r", "g"))
     ([3, 2, 1], None)
@@ -74,7 +75,7 @@ def rgb_numbers(names: Sequence[str]) -> list[int] | None:
 
 
 def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple[float, ...]:
-    """Means, or deviations, in the order in which channels leave; one number stands for all.
+    """Means or standard deviations in the order of the output's channels; one number stands for all.
 
     >>> by_channel("mean", {"b": 0.3, "r": 0.1, "g": 0.2}, ("r", "g", "b"), "bgr")
     (0.3, 0.2, 0.1)
@@ -88,7 +89,7 @@ def by_channel(key: str, values: Any, names: Sequence[str], color: str) -> tuple
 
 
 def colour_order(names: Sequence[str]) -> list[int]:
-    """Of each channel, whether it is red (0), green or blue; those without names are. ChannelError of other names."""
+    """The colour of each channel: 0 red, 1 green, 2 blue; RGB without names. ChannelError for other names."""
     order = [_RGB.get(name.lower(), -1) for name in names] or [*range(_COLOURS)]
     if sorted(order) != [*range(_COLOURS)]:
         cure = "write those of each: `normalize: {mean: {r: 0.485, ...}, std: {r: 0.229, ...}}`"

@@ -1,4 +1,4 @@
-"""Checks of steps together: groups that can run, the targets of pairs and their common grids, what `tta:` can undo."""
+"""Checks of steps in context: groups, the targets of pairs and their common grid, and what `tta:` can undo."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.nodes import ListNode, MappingNode, Place, describe, plain
 from augrecipes.recipe.problems import near
 
-# The message of lint L504, which `document` notes where it meets old names.
+# Messages of lint L504, which `document` notes for recipes with names from older albumentations.
 _P = "always acts where no p is written; albumentations' {0} has p: 0.5 then: write `p: 0.5` for that"
 _N = "runs all of its steps where no n is written; albumentations' {0} runs one then: write `n: 1` for that"
-_DRAWN_BY = ("n", "replace", "keep_order")  # keys of groups that say how they draw
+_DRAWN_BY = ("n", "replace", "keep_order")  # keys that decide how a group draws
 
 
 def check_group(context: Context, step: Step, body: MappingNode, place: Place) -> None:
-    """Note what keeps a group, or a Degrade, from running."""
+    """Note why a group or a Degrade cannot run."""
     listed = body.entries.get("steps")
     problems = context.problems
     if listed is None:
@@ -52,13 +52,13 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
 
 
 def _alternates_by_chance(step: Step, n: int, size: int) -> bool:
-    """Whether something alternates in a group that does not act, or run all of its steps, in every epoch."""
+    """Whether a step alternates in a group that does not run all of its steps in every epoch."""
     by_chance = step.name in (groups.ONE_OF, groups.SOME_OF) or n < size or chance(step) < 1
     return by_chance and chance(step) > 0 and any(registry.draw_period(leaf) > 1 for leaf in step.walk())
 
 
 def other_default(recipe: Recipe) -> tuple[Step, str, Fix] | None:
-    """The first group that does something else than the same group of albumentations, how, and what undoes it."""
+    """The first group whose defaults differ from albumentations': the step, how, and the fix that restores these."""
     for step in recipe.walk():
         if step.name in (groups.ONE_OF, groups.SEQUENTIAL) and step.p is None:
             return step, f"{step.name} {_P.format(step.name)}", Fix("set", "p: 0.5")
@@ -103,7 +103,7 @@ def _check_degrade(context: Context, step: Step, body: MappingNode, place: Place
 
 
 def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
-    """Whether the steps, run one after another, surely end at the target's size."""
+    """Whether the steps, run in order, always end at the target's size."""
     for step in steps:
         if _reaches(step):
             at_target = True
@@ -113,7 +113,7 @@ def _run(steps: Sequence[Step], *, at_target: bool) -> bool:
 
 
 def _reaches(step: Step, *, drawn: bool = False) -> bool:
-    """Whether the target's size is reached whenever the step's turn comes; `drawn`: its p is a weight, not a gate."""
+    """Whether the step always leaves the target's size; `drawn`: its p is a weight, not a probability to act."""
     if not drawn and chance(step) < 1:
         return False
     if record_of(step).resizes == "target":
@@ -133,7 +133,7 @@ def _reaches(step: Step, *, drawn: bool = False) -> bool:
 
 
 def _changes(step: Step) -> bool:
-    """Whether the step may leave another size than the target's, given that size."""
+    """Whether the step may change the target's size to another."""
     if record_of(step).resizes == "target" or chance(step) <= 0:
         return False
     if step.steps:
@@ -142,7 +142,7 @@ def _changes(step: Step) -> bool:
 
 
 def _check_order(context: Context, steps: Sequence[Step]) -> None:
-    """Note the Degrades of a section whose source is not there yet, and steps limited to targets not made yet."""
+    """Note Degrades whose source is made later, and steps limited to targets that are made later."""
     makers: dict[Any, Step] = {}
     for step in steps:
         target = step.args.get("target") if step.name == groups.DEGRADE else None
@@ -168,7 +168,7 @@ def _check_order(context: Context, steps: Sequence[Step]) -> None:
 
 
 def check_steps(context: Context, recipe: Recipe) -> None:
-    """Note what steps say of targets that cannot be: crops off the common grid, targets outside their group's, ..."""
+    """Note what is wrong with the targets of steps: crops off the common grid, targets outside their group's, ..."""
     if len(context.scales) < 2:
         return
     for section in (recipe.steps, recipe.eval or ()):
@@ -200,7 +200,7 @@ def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> Non
 
 
 def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: str) -> None:
-    """Every number of pixels is a whole number of cells of the coarsest grid that all targets have in common."""
+    """Note numbers of pixels that are not whole cells of the coarsest grid that all targets share."""
     if isinstance(value, list | tuple):
         for item in value:
             _check_numbers(context, step, argument, item, at)
@@ -218,7 +218,7 @@ def _check_numbers(context: Context, step: Step, argument: str, value: Any, at: 
 
 
 def obstacles(steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
-    """The steps that put pixels where no matrix brings them back from, or by chance; and why.
+    """The steps that move pixels by chance, or by no matrix, so that they cannot be undone; and why.
 
     >>> [(step.name, why) for step, why in obstacles([Step("Transpose", p=1), Step("ElasticTransform", p=1)])]
     [('ElasticTransform', 'draws where pixels go')]
@@ -231,7 +231,7 @@ def obstacles(steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
 
 
 def _moves_pixels(step: Step) -> bool:
-    """Whether the step may put pixels elsewhere; a registered class is asked what it acts on."""
+    """Whether the step may move pixels; a registered class may if it acts on masks."""
     record = records.op_record(step.name)
     return record.moves if record.is_known else not step.is_group and "mask" in registry.plain(step).targets
 

@@ -1,4 +1,4 @@
-"""What codes of errors and lints mean: the entries of docs/CODES.md, which travels in the wheel."""
+"""The meaning of error and lint codes: the entries of docs/CODES.md, which the wheel contains."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What one code stands for.
+    """The explanation of one code.
 
     Attributes:
         code: such as `E304`.
-        title: what is wrong, in a few words; of a lint its name.
-        why: why it is an error, or matters.
+        title: the problem in a few words; for a lint its name.
+        why: why it is an error, or why it matters.
         fix: how to mend it.
-        diff: of a lint a recipe that it speaks of, and what mends it: lines that begin with - go, those with + come.
+        diff: for a lint, a recipe that triggers it as a diff to the mended one; empty for errors.
     """
 
     code: str

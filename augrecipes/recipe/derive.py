@@ -1,8 +1,8 @@
-"""`eval: derived`: the steps of training without what is random.
+"""`eval: derived`: the training steps without their randomness.
 
 One rule holds for every class: a step that acts on every sample and draws nothing stays, a step that draws goes. The
-exceptions are in the classes' records: windows are cut from the centre, sizes stay, and of a step that always acts with
-a strength that is never neutral the middle of its range stays, because training has seen no image without it.
+classes' records hold the exceptions: crops become central crops, sizes stay, and a step that always acts, never with a
+neutral strength, keeps the middle of its range, because training has seen no image without it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _DRAWS = "draws anew for every sample"
 
 @dataclass(frozen=True, slots=True)
 class DerivedRow:
-    """A step of training, and what stands for it in evaluation.
+    """A training step, and the steps that replace it in evaluation.
 
     Attributes:
-        step: of training.
-        becomes: steps of evaluation; of a group, what its children become.
-        why: in a few words.
-        inner: of a group of which every step runs, and of Degrade: its steps one by one.
-        unknown: nothing is known of the class, so nothing can stand for it.
+        step: the training step.
+        becomes: its evaluation steps; for a group, those of its children.
+        why: the reason in a few words.
+        inner: a row for each child of a Degrade, or of a group that runs all of its steps.
+        unknown: nothing is known of the class, so nothing can replace it.
     """
 
     step: Step
@@ -41,7 +41,7 @@ class DerivedRow:
 
 
 def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tuple[DerivedRow, ...]:
-    """What stands in evaluation for each step of training; `scales`: of a pair, its targets' grids.
+    """Derive the evaluation of each training step; `scales`: the grids of a pair's targets.
 
     >>> row, = derive([Step("RandomCrop", Arguments({"height": 8, "width": 8}))])
     >>> row.becomes[0].name, row.why
@@ -51,17 +51,17 @@ def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tu
 
 
 def steps_of(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:
-    """The steps of evaluation, labelled."""
+    """The evaluation steps, labelled."""
     return label(_all(rows))
 
 
 def unknown(rows: Iterable[DerivedRow]) -> list[DerivedRow]:
-    """The rows for which nothing can stand, those inside others too."""
+    """The rows that cannot be derived, those inside others too."""
     return [inner for row in rows for inner in ([row] if row.unknown else unknown(row.inner))]
 
 
 def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighted: bool = False) -> DerivedRow:
-    """`picked`: the step is one of several that a group picks from; `weighted`: its p is a weight."""
+    """Derive one step; `picked`: a group picks it from several; `weighted`: its p is a weight."""
     p = chance(step)
     if p < 1 and not weighted:
         return DerivedRow(step, (), f"acts in {100 * p:g}% of the samples" if p else "never acts")
@@ -79,15 +79,15 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
 
 
 def _counterpart(step: Step, unit: int) -> tuple[eval_windows.EvalSteps, str] | None:
-    """What a class that acts on every sample becomes, and why; None where nothing is known of it.
+    """What a step that acts on every sample becomes, and why; None where nothing is known of its class.
 
-    `unit`: pixels come in multiples of this.
+    `unit`: window sizes are multiples of this, px.
     """
     arguments, record = step.args.plain(), records.op_record(step.name)
     if registry.is_registered(step.name):
         in_eval = getattr(registry.get_class(step.name), "in_eval", None)
-        itself: eval_windows.EvalSteps = [(step.name, arguments)] if in_eval == "keep" else []
-        return (itself, f"its class says in_eval = {in_eval!r}") if in_eval in ("keep", "drop") else None
+        steps: eval_windows.EvalSteps = [(step.name, arguments)] if in_eval == "keep" else []
+        return (steps, f"its class says in_eval = {in_eval!r}") if in_eval in ("keep", "drop") else None
     window, why = record.in_eval or (None, "")
     if not record.is_known or (record.in_eval and window is None):
         return None
@@ -108,8 +108,8 @@ def _counterpart(step: Step, unit: int) -> tuple[eval_windows.EvalSteps, str] | 
 
 
 def _middle_strength(record: OpRecord, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Every range of a step that draws nothing but these: the neutral value where they draw it, or the middle one."""
-    # balanced_scale draws on which side of 1.
+    """Fix every range of a step that draws only its strength: at the neutral value if in range, else in the middle."""
+    # balanced_scale draws whether the scale is above or below 1.
     fixed: dict[str, Any] = {"balanced_scale": False} if values.get("balanced_scale") else {}
     for name, neutral in record.neutral.items():
         if values.get(name) is not None:
@@ -119,14 +119,14 @@ def _middle_strength(record: OpRecord, values: Mapping[str, Any]) -> dict[str, A
 
 
 def _eval_step(step: Step, name: str, arguments: Mapping[str, Any]) -> Step:
-    """A step of evaluation in the place of `step`; a name of its own would be given twice, and none is random."""
+    """An evaluation step in place of `step`; without its id, which would occur twice, and without randomness."""
     p = None if registry.default_p(name) == 1 else 1.0
     args, none = Arguments(arguments), Arguments()
     return replace(step, name=name, args=args, p=p, id=None, share=None, places=none, schedule=none)
 
 
 def _unit(step: Step, scales: Mapping[str, int]) -> int:
-    """Pixels that are whole on every grid come in multiples of this."""
+    """The multiple of px that is whole on every grid."""
     if not scales:
         return 1
     at = step.at or min(step.target or scales, key=scales.__getitem__)
@@ -137,7 +137,8 @@ def _degrade(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     inner = tuple(_row(child, {}) for child in step.steps)
     steps = _all(inner)
     if not steps:
-        return DerivedRow(step, (), "all of its steps draw, and the target would equal its source", inner, unknown=True)
+        why = "all of its steps draw, and the target would equal its source"
+        return DerivedRow(step, (), why, inner, unknown=True)
     return DerivedRow(step, (replace(step, steps=steps, id=None, places=Arguments()),), ONE_BY_ONE, inner)
 
 
@@ -149,19 +150,18 @@ def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
         inner = tuple(_row(child, scales) for child in children)
         return DerivedRow(step, _all(inner), ONE_BY_ONE, inner)
     weighted = step.name == groups.ONE_OF
-    able = [child for child in children if chance(child) > 0 or not weighted]
-    rows = [_row(child, scales, picked=len(able) > 1, weighted=weighted) for child in able]
+    candidates = [child for child in children if chance(child) > 0 or not weighted]
+    rows = [_row(child, scales, picked=len(candidates) > 1, weighted=weighted) for child in candidates]
     acting = [row for row in rows if row.becomes or unknown([row])]
-    # Some samples get none of the steps that would stay.
-    few = count if not weighted else 1
-    spare = len(rows) - len(acting)
-    if spare >= few or (spare and step.args.get("replace")):
-        return DerivedRow(step, (), f"draws {few} of {len(rows)}; no change among it")
+    draws = count if not weighted else 1
+    neutral = len(rows) - len(acting)
+    if neutral >= draws or (neutral and step.args.get("replace")):  # some samples draw none of the acting steps
+        return DerivedRow(step, (), f"draws {draws} of {len(rows)}; no change among it")
     if weighted:
         acting = sorted(acting, key=lambda row: -chance(row.step))
-    chosen = acting[: few - spare]
+    chosen = acting[: draws - neutral]
     which = "the likeliest" if weighted and chance(chosen[0].step) > chance(acting[-1].step) else "the first"
-    why = f"draws {few} of {len(rows)}: {which}, {', '.join(row.step.name for row in chosen)}"
+    why = f"draws {draws} of {len(rows)}: {which}, {', '.join(row.step.name for row in chosen)}"
     return DerivedRow(step, _all(chosen), why, tuple(row for row in chosen if unknown([row])))
 
 

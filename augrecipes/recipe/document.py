@@ -1,4 +1,4 @@
-"""The whole recipe: from the top mapping to the model."""
+"""Build the whole recipe: from the top mapping to the model."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from augrecipes.recipe import checks, derive, grammar, kinds, outputs, sections,
 from augrecipes.recipe.keys import Context, build_bag, build_inputs, build_scales, build_tta
 from augrecipes.recipe.model import DERIVED, KEYS, Arguments, Inputs, Output, Recipe, Step, label
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, Scalar, describe, plain
-from augrecipes.recipe.problems import Problems, near, noted
+from augrecipes.recipe.problems import Problems, lint_note, near
 from augrecipes.recipe.steps import build_steps
 
-# Keys that a function of their own reads, which `build` names. Others are plain values.
+# Keys that `build` reads by functions of their own; the others are plain values.
 _READ_APART = frozenset(
     {"recipe", "scales", "bag", "tta", "inputs", "steps", "views", "eval", "batch", "output", "targets"}
 )
-# Keys, and those that do not go with them: the code, and why.
+# A key, the code, the keys that do not go with it, and why.
 _CLASHES = (
     ("stack", "E402", ("batch", "tta", "targets"), "goes with single images, and a sample is a stack of frames"),
     ("targets", "E408", ("batch", "tta"), "acts on images and what lies on them; leave it out, or `targets:`"),
 )
-# What a recipe cannot be without: what a message says, and what the fix writes.
+# Required keys: what the message says, and what the fix writes.
 _REQUIRED = {
     "version": ("write `version: 1`", "version: 1"),
     "recipe": ("it names the recipe", "recipe: mine"),
@@ -38,7 +38,7 @@ _NAME = re.compile(KEYS["recipe"].schema["pattern"])
 
 
 def build(resolved: variants.Resolved, problems: Problems) -> Recipe:
-    """A recipe of everything that is understood; what is not is noted in `problems`. Runs the plugins that it names."""
+    """Build a recipe of all that is valid; note the rest in `problems`. Runs the plugins that it names."""
     top = _with_scene_keys(resolved.top, problems)
     context = Context(problems, resolved)
     values = _plain_values(context, top)
@@ -94,12 +94,12 @@ def build(resolved: variants.Resolved, problems: Problems) -> Recipe:
     sections.check_batch(context, recipe)
     if context.translated and problems and (other := checks.other_default(recipe)):
         step, message, fix = other
-        problems.note(noted(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
+        problems.note(lint_note(recipe.file, step.position, message, "L504", "group-defaults", "warning", (fix,)))
     return recipe
 
 
 def _with_scene_keys(top: MappingNode, problems: Problems) -> MappingNode:
-    """The recipe with those keys at its top that mean the same in `inputs:`."""
+    """Move keys that may stand in `inputs:` or at the top, such as `targets:`, to the top."""
     inputs = top.entries.get("inputs")
     if not isinstance(inputs, MappingNode) or "scales" in top.entries:  # there each key may be a target of the pair
         return top
@@ -111,10 +111,11 @@ def _with_scene_keys(top: MappingNode, problems: Problems) -> MappingNode:
 
 
 def _check_clashes(context: Context, top: MappingNode, inputs: Inputs, output: Output) -> None:
-    """Keys that do not go with `stack:`, `targets:` or `nodata`."""
+    """Note keys that do not go with `stack:`, `targets:` or `nodata`."""
     for key, code, others, message in _CLASHES:
-        for other in (each for each in others if key in top.entries and each in top.entries):
-            context.problems.add(code, top.at[other], message, other)
+        for other in others:
+            if key in top.entries and other in top.entries:
+                context.problems.add(code, top.at[other], message, other)
     if inputs.nodata is not None and (inputs.stack or context.facts.scales):
         message = f"{'frames' if inputs.stack else 'pairs'} have no missing data: it goes with single images"
         context.problems.add("E402", top.at["inputs"], message, "inputs.nodata")
@@ -125,7 +126,7 @@ def _check_clashes(context: Context, top: MappingNode, inputs: Inputs, output: O
 
 
 def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:
-    """The values of keys that need no code of their own, by field of the model; of a list each once."""
+    """The values of keys without a function of their own, by field of the model; lists without duplicates."""
     values: dict[str, Any] = {}
     for name, node in top.entries.items():
         key = KEYS.get(name)
@@ -136,15 +137,15 @@ def _plain_values(context: Context, top: MappingNode) -> dict[str, Any]:
 
 
 def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
-    """Note keys that are unknown or missing; of what extends a file that cannot be read any may be missing."""
+    """Note unknown and missing keys; `partial`: a file that it extends cannot be read, so keys may be missing."""
     add = context.problems.add
     for key, place, _ in top.pairs():
         if key in grammar.RESERVED:
             add("E206", place, f"reserved for {grammar.RESERVED[key]}, which is not in version 1", key)
         elif key not in KEYS:
-            of_target = key in getattr(top.entries.get("scales"), "entries", ())
+            is_target = key in getattr(top.entries.get("scales"), "entries", ())
             hint = Hint(f"; what is said of a target's images stands in `inputs: {{{key}: ...}}`")
-            add("E202", place, "unknown key", key, hint if of_target else suggest.top_key(key, KEYS))
+            add("E202", place, "unknown key", key, hint if is_target else suggest.top_key(key, KEYS))
     for key, (cure, written) in (_REQUIRED_OF_VIEWS if context.facts.views else _REQUIRED).items():
         node = top.entries.get(key)
         if node is None and (key == "version" or not partial):
@@ -155,7 +156,7 @@ def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
 
 
 def _written(key: str) -> Hint:
-    """The fix that writes a key; the message has said it."""
+    """The fix that writes a key, which the message names already."""
     return Hint(fixes=(Fix("key", key),))
 
 
@@ -163,7 +164,7 @@ def _name(context: Context, top: MappingNode) -> str:
     node = top.entries.get("recipe")
     if node is None:
         return ""
-    # A name of digits is a number to YAML.
+    # YAML reads a name of digits as a number.
     value = node.written if isinstance(node, Scalar) and type(node.value) in (str, int, float) else ""
     if not _NAME.fullmatch(value):
         slug = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
@@ -174,7 +175,7 @@ def _name(context: Context, top: MappingNode) -> str:
 
 
 def _run_plugins(context: Context, node: Node | None, names: Sequence[str]) -> None:
-    """Run the plugins that the recipe names: their classes can be steps from here on."""
+    """Run the plugins that the recipe names, so that their classes can be steps."""
     add = context.problems.add
     for name, item in zip(names, node.items if isinstance(node, ListNode) else (), strict=False):
         try:
@@ -183,10 +184,10 @@ def _run_plugins(context: Context, node: Node | None, names: Sequence[str]) -> N
             elif not plugins.is_loaded(name):
                 add("E211", item.place, f"plugin {name!r} is not run for this text; {_ASKED}", "plugins")
         except KeyError:
-            there = plugins.announced()
-            have = f"they announce {', '.join(sorted(there))}" if there else "none announces any"
+            names_there = plugins.announced()
+            have = f"they announce {', '.join(sorted(names_there))}" if names_there else "none announces any"
             message = f"no installed package announces a plugin {name!r}; {have}"
-            add("E209", item.place, message, "plugins", near(name, there))
+            add("E209", item.place, message, "plugins", near(name, names_there))
         except plugins.BrokenPlugin as error:
             add("E210", item.place, f"plugin {name!r}: {error}", "plugins")
 
@@ -209,8 +210,8 @@ def _derived(
     context: Context, node: Node, steps: tuple[Step, ...], views: tuple[grammar.NamedView, ...]
 ) -> tuple[Step, ...]:
     if context.problems:
-        return ()  # of steps that are wrong nothing can be derived
-    steps = (*steps, *views[0].steps) if views else steps  # the first view is what evaluation sees
+        return ()  # invalid steps cannot be derived
+    steps = (*steps, *views[0].steps) if views else steps  # evaluation sees the first view
     rows = derive.derive(steps, context.scales)
     for row in derive.unknown(rows):
         line = context.place(row.step).line
@@ -222,7 +223,7 @@ def _derived(
 
 
 def _check_undone(context: Context, top: MappingNode, recipe: Recipe) -> None:
-    """Note what keeps predictions on the views of `tta:` from coming back to the source."""
+    """Note why predictions on the views of `tta:` cannot be mapped back to the source."""
     if recipe.eval is None and "eval" not in top.entries:
         message = "views are made of samples of evaluation; add `eval:`, or `eval: derived`"
         context.problems.add("E406", top.at["tta"], message, "tta", _written("eval: derived"))

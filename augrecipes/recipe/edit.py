@@ -1,6 +1,6 @@
-"""Edits of a recipe's text that leave everything else of it as it was written: comments, layout, order.
+"""Edit a recipe's text and keep all else as written: comments, layout, order.
 
-The fixes that problems carry become edits here, and so do the sliders and switches of the studio.
+The fixes of problems become edits here, and so do the sliders and switches of the studio.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GONE = object()  # the value of an argument that is removed
 
 
 class TextSpan(NamedTuple):
-    """Characters `start` to `end`, exclusive, of a text."""
+    """The characters `start` to `end`, exclusive, of a text."""
 
     start: int
     end: int
@@ -26,34 +26,34 @@ class TextSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The nodes of a text, and where they stand; offsets count the characters of `text` as it was read."""
+    """A text and its nodes, whose places count the characters of `text`."""
 
     text: str
     top: Node
 
     def entry(self, mapping: MappingNode, name: str) -> TextSpan:
-        """Of a key with its value."""
+        """The span of a key with its value."""
         key, value = mapping.at[name], mapping.entries[name].place
         return TextSpan(key.start, max(key.end, value.end))
 
     def starting_at(self, offset: int) -> TextSpan | None:
-        """The shortest span that begins at an offset: of the key, not of the mapping that it opens."""
+        """The shortest span that begins at an offset: that of a key, not of the mapping that it opens."""
         places = [place for place in self.places() if place.start == offset]
         place = min(places, key=lambda place: (place.end == place.start, place.end), default=None)
         return None if place is None else TextSpan(place.start, place.end)
 
     def places(self) -> list[Place]:
-        """Of every key and every value."""
+        """The places of all keys and values."""
         nodes = list(walk(self.top))
         keys = [place for node in nodes if isinstance(node, MappingNode) for place in node.at.values()]
         return [*(node.place for node in nodes), *keys]
 
 
 def read_spans(text: str) -> Spans:
-    """The nodes of a recipe's text with their spans.
+    """Read a recipe's text as nodes with spans.
 
     Raises:
-        RecipeError: the text is beyond what `read_nodes` reads; `problems` says why.
+        RecipeError: `read_nodes` cannot read the text; `problems` says why.
 
     >>> spans = read_spans("version: 1\\nsteps: [Rotate, {Blur: {p: 0.5}}]")
     >>> spans.starting_at(27)
@@ -67,7 +67,7 @@ def read_spans(text: str) -> Spans:
 
 
 class QuickFix(NamedTuple):
-    """A fix of one text: its title, and the edits."""
+    """A fix of a text: its title and its edits."""
 
     title: str
     edits: list[TextEdit]
@@ -75,14 +75,14 @@ class QuickFix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """Characters of a text, and what takes their place."""
+    """A span of a text and its replacement."""
 
     span: TextSpan | Place
     text: str
 
 
 def applied(text: str, edits: Sequence[TextEdit]) -> str:
-    """The text after the edits, which do not overlap.
+    """Apply edits that do not overlap.
 
     >>> applied("a: 1", [TextEdit(TextSpan(3, 4), "2"), TextEdit(TextSpan(0, 1), "b")])
     'b: 2'
@@ -93,13 +93,13 @@ def applied(text: str, edits: Sequence[TextEdit]) -> str:
 
 
 def steps_of(spans: Spans) -> dict[str, addresses.StepNode]:
-    """Every step that stands in a text, by path such as `steps.2.steps.0`; shapes that are no step are skipped."""
+    """Every step in a text by path, such as `steps.2.steps.0`; nodes that are no steps are skipped."""
     lists = addresses.sections(spans.top) if isinstance(spans.top, MappingNode) else []
     return {step.path: step for section, path, node in lists for step in addresses.walk_steps(node, section, path)}
 
 
 def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
-    """A problem's fix in a text that has the problem at a line and column; None where it cannot be made there.
+    """The edits that fix a problem at a line and column of a text; None where it cannot be fixed there.
 
     >>> text = "steps:\\n  - Blur: {limit: 3}"
     >>> fixed = quick_fix(read_spans(text), 2, 12, Fix("word", "blur_limit"))
@@ -124,7 +124,7 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
             return _fix(f"Write {fix.text}", [TextEdit(span, fix.text)])
         case "entry" if table and argument and table.entries.keys().isdisjoint(_pairs(fix.text).keys() - {argument}):
             return _fix(f"Write {fix.text}", [TextEdit(spans.entry(table, argument), fix.text)])
-        case "entry" | "remove" if table and argument:  # of an entry that is there under its other name
+        case "entry" | "remove" if table and argument:  # the entry exists already under its new name
             return _fix(f"Remove {argument}", [entry_removed(spans, table, argument)])
         case "remove" if step is not None:
             return _fix(f"Remove {step.name}", [item_removed(spans, step.parent, step.index)])
@@ -144,7 +144,7 @@ def _fix(title: str, edits: list[TextEdit]) -> QuickFix:
 
 
 def _pairs(text: str) -> dict[str, Any]:
-    """Keys and values, as they are written in braces."""
+    """Parse keys and values as written inside braces."""
     return dict(parse.parse_value(f"{{{text}}}"))
 
 
@@ -155,13 +155,13 @@ def _innermost(spans: Spans, start: int) -> addresses.StepNode | None:
 
 
 def _entry_at(spans: Spans, mapping: MappingNode, start: int) -> str | None:
-    """The key of a mapping that a place is in."""
+    """The key of a mapping whose entry contains an offset."""
     entries = ((name, spans.entry(mapping, name)) for name in mapping.entries)
     return next((name for name, span in entries if span.start <= start < max(span.end, span.start + 1)), None)
 
 
 def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]:
-    """A key of the recipe with a value, behind the last one where there is none."""
+    """Set a key of the recipe; a new key goes behind the last one."""
     if key in top.entries:
         return [TextEdit(spans.entry(top, key), f"{key}: {write.flow(value)}")]
     if top.flow:
@@ -170,7 +170,7 @@ def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]
 
 
 def argument_set(spans: Spans, step: addresses.StepNode, argument: str, value: Any) -> list[TextEdit]:
-    """What to change for a step's argument to have a value, or to be `GONE`."""
+    """The edits that set a step's argument to a value, or remove it (`GONE`)."""
     if step.arguments is not None:
         return _set(spans, step.arguments, argument, value)
     if value is GONE:
@@ -186,7 +186,7 @@ def argument_set(spans: Spans, step: addresses.StepNode, argument: str, value: A
 
 
 def override_set(spans: Spans, top: MappingNode, address: str, value: Any) -> list[TextEdit]:
-    """What to change for a variant to give an address of what it extends a value, or its own no more (`GONE`)."""
+    """The edits that let a variant set an address of its base to a value, or no longer set it (`GONE`)."""
     changes = top.entries.get("set")
     if isinstance(changes, MappingNode) and (changes.entries or changes.flow):
         return _set(spans, changes, address, value)
@@ -205,7 +205,7 @@ def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextE
 
 
 def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
-    """What to change for a node to have another value: of lists and mappings only the parts that differ.
+    """The edits that give a node another value; in lists and mappings only the parts that differ change.
 
     >>> spans = read_spans("size: [10,  20]  # px")
     >>> [(edit.span.start, edit.text) for edit in changes_of(spans, spans.top.entries["size"], [10, 24])]
@@ -219,13 +219,13 @@ def changes_of(spans: Spans, node: Node, value: Any) -> list[TextEdit]:
         parts = [(item, value[key]) for key, item in node.entries.items()]
     else:
         place = node.place
-        bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # nothing is written: null
+        bare = place.start == place.end and spans.text[place.start - 1 : place.start] == ":"  # an empty value: null
         return [TextEdit(place, f" {write.flow(value)}" if bare else write.flow(value))]
     return [edit for item, part in parts for edit in changes_of(spans, item, part)]
 
 
 def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> TextEdit:
-    """A key that a mapping has not, behind its last one; in front of the first where the last spans lines."""
+    """Add a key to a mapping, behind the last one; in front of the first where the last spans lines."""
     text, entry = spans.text, f"{write.flow(key)}: {write.flow(value)}"
     names = list(mapping.entries)
     if mapping.flow:
@@ -245,19 +245,19 @@ def _inserted(offset: int, text: str) -> TextEdit:
 
 
 def entry_removed(spans: Spans, mapping: MappingNode, name: str) -> TextEdit:
-    """A key taken away with its value, and with its comma, or its line."""
+    """Remove a key with its value, and with its comma or its line."""
     names = list(mapping.entries)
     entries = [spans.entry(mapping, key) for key in names]
     return _removed(spans.text, mapping, entries, names.index(name), "{}")
 
 
 def item_removed(spans: Spans, parent: ListNode, index: int) -> TextEdit:
-    """A step taken away, with its comma, or its lines."""
+    """Remove a step, with its comma or its lines."""
     text, starts = spans.text, []
     for item in parent.items:
         start = item.place.start
         starts.append(TextSpan(start if parent.flow else text.rfind("-", 0, start), item.place.end))
-    return _removed(text, parent, starts, index, "  []")  # it may stand where its key does
+    return _removed(text, parent, starts, index, "  []")  # indented, since a list may be as far left as its key
 
 
 def _removed(text: str, whole: ListNode | MappingNode, parts: list[TextSpan], place: int, nothing: str) -> TextEdit:
@@ -274,12 +274,12 @@ def _removed(text: str, whole: ListNode | MappingNode, parts: list[TextSpan], pl
 
 
 def _break(text: str) -> str:
-    """How lines end."""
+    """The line break of a text."""
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def _line_end(text: str, offset: int) -> int:
-    """Where the line of an offset ends, before its line break."""
+    """The end of an offset's line, before the line break."""
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
     return end - 1 if text[end - 1 : end] == "\r" and end > offset else end

@@ -16,7 +16,7 @@ _HEAD = re.compile(r"^(kind|about): *(.*\S)", re.MULTILINE)
 
 @cache
 def folder() -> Path:
-    """Where the gallery lies."""
+    """The folder of the gallery."""
     package = Path(__file__).resolve().parent.parent
     packed = package / "gallery"
     return packed if packed.is_dir() else package.parent / "recipes"
@@ -48,18 +48,18 @@ def path(name: str) -> Path:
 
 
 def entries() -> list[dict[str, str]]:
-    """Name, kind, first line and file of each recipe: of its head only, as checking all steps takes long.
+    """Name, kind, `about` and file of each recipe, read from its head only, since checking all steps takes long.
 
     >>> entries()[0].keys()
     dict_keys(['name', 'kind', 'about', 'file'])
     """
-    written = {name: dict(_HEAD.findall(path(name).read_text(encoding="utf-8"))) for name in gallery_names()}
-    usual = {"kind": "image", "about": ""}
-    return [{"name": name, **usual, **said, "file": str(path(name))} for name, said in written.items()]
+    headers = {name: dict(_HEAD.findall(path(name).read_text(encoding="utf-8"))) for name in gallery_names()}
+    defaults = {"kind": "image", "about": ""}
+    return [{"name": name, **defaults, **head, "file": str(path(name))} for name, head in headers.items()]
 
 
 def find(name_or_path: str | os.PathLike[str]) -> Path:
-    """The file of a recipe by gallery name or path; the file of a path may be missing.
+    """The file of a recipe by gallery name or path; a path need not exist.
 
     Raises:
         RecipeError: neither a recipe of the gallery nor a path.

@@ -1,13 +1,13 @@
-"""What keys of a recipe take: the parser checks by it, and the JSON Schema is made of it. `model.py` declares the keys.
+"""The grammar of recipes: the parser checks by it, and the JSON Schema is built from it. `model.py` declares the keys.
 
-Data classes of what a recipe says of samples before its first step and behind its last one, and the fragments of JSON
-Schema of grammar.json; a test holds the classes to them. A keyword of our own, which other readers ignore:
-    x-hint: what to say to someone whose number is above the maximum.
+Here are data classes for the keys that describe outputs, bags and views, and the fragments of JSON Schema in
+grammar.json; a test compares them. One keyword is our own, which other readers ignore:
+    x-hint: a hint for numbers above the maximum.
 
-What JSON Schema cannot say, the parser says alone: what one key means for another (`normalize` next to `range`, keys of
-another `kind`, targets that `scales` does not name, an `id` given twice), whether steps can be drawn at all, orders and
-sizes inside a pair, whether the class of a step accepts its arguments together, and what a variant makes of its base.
-tests/recipe/test_grammar_agrees.py lists each such rule, and holds parser and schema together in all others.
+Only the parser checks what JSON Schema cannot express: what one key means for another (`normalize` next to `range`,
+keys of another `kind`, targets that `scales` does not name, an `id` given twice), whether steps can be drawn at all,
+orders and sizes inside a pair, whether the class of a step accepts its arguments together, and what a variant makes of
+its base. tests/recipe/test_grammar_agrees.py lists each such rule, and compares parser and schema in all others.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from augrecipes.ops.step import Step
 from augrecipes.recipe.inputs import OF_IMAGES
 
 Optimize = Literal["none", "exact", "fast"]
-Pick = Literal["random", "first", "stride"]  # of tiles
-_UNSAID = {"unsaid": True}  # no part of the digest where it is empty
-# Names of the optimiser's rules, each of which a recipe may do without.
+Pick = Literal["random", "first", "stride"]  # how tiles are picked
+_OMIT_EMPTY = {"omit_empty": True}  # not part of the digest where empty
+# The optimiser's rules, any of which a recipe may switch off (`without_rules`).
 RuleName = Literal["coarse_fields", "join_colours", "join_warps", "own_noise"]
 
 
 @dataclass(frozen=True, slots=True)
 class Normalize:
-    """Mean and standard deviation of values in 0..1, one number or one a channel each."""
+    """Mean and standard deviation of values in 0..1; one number each, or one per channel."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -39,15 +39,15 @@ class Normalize:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What leaves the last step.
+    """The format of the result.
 
     Attributes:
-        dtype: `float32`, `float16`, `uint8` or `uint16`: full scale is 255 or 65535.
+        dtype: `float32`, `float16`, `uint8` (0..255) or `uint16` (0..65535).
         layout: `chw` or `hwc`.
-        normalize: None: scaled to `range` instead.
-        range: what 0 and full scale become without `normalize`.
-        color: `rgb`, `bgr`, `y` (BT.601 luma, 16..235) or `gray`.
-        where: `host`, or `device`: uint8 leaves the loader and a module on the device does the rest.
+        normalize: mean and standard deviation; None: values are scaled to `range` instead.
+        range: the output values of 0 and of full scale, without `normalize`.
+        color: `rgb`, `bgr`, `y` (BT.601 luma, 16..235), `ycbcr` or `gray`.
+        where: `host`, or `device`: the loader returns uint8, and a module on the device does the rest.
     """
 
     dtype: str = "float32"
@@ -59,33 +59,39 @@ class Output:
 
 
 UINT8_HWC = Output(dtype="uint8", layout="hwc")
-"""Images as steps have them."""
+"""The format of images between steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """How the tiles of a bag are picked: at most `max_tiles`, at least `min_tiles`, `random | first | stride`.
+    """How the tiles of a bag are picked.
 
-    Of those that show tissue: by `otsu`, a threshold of saturation, `none`, or a function that the program registered,
-    in at least `min_tissue` of a tile, of which at most `max_white` is white; None: as the dataset has it.
+    Attributes:
+        max_tiles: at most so many tiles; None: all.
+        min_tiles: a bag with fewer is an error.
+        pick: `random`, `first` or `stride`.
+        tissue: how tissue is found: `otsu`, a threshold of saturation, `none`, or a registered function; None: as the
+            dataset does.
+        min_tissue: least share of tissue in a tile, 0..1; None: as the dataset has it.
+        max_white: largest share of white in a tile, 0..1; None: as the dataset has it.
     """
 
     max_tiles: int | None = None
     min_tiles: int = 1
     pick: Pick = "random"
-    tissue: str | float | None = field(default=None, metadata=_UNSAID)
-    min_tissue: float | None = field(default=None, metadata=_UNSAID)
-    max_white: float | None = field(default=None, metadata=_UNSAID)
+    tissue: str | float | None = field(default=None, metadata=_OMIT_EMPTY)
+    min_tissue: float | None = field(default=None, metadata=_OMIT_EMPTY)
+    max_white: float | None = field(default=None, metadata=_OMIT_EMPTY)
 
     def foreground(self) -> dict[str, Any]:
-        """What it says of which tiles are taken at all."""
-        said = {"tissue": self.tissue, "min_tissue": self.min_tissue, "max_white": self.max_white}
-        return {name: value for name, value in said.items() if value is not None}
+        """The settings that decide which tiles count, without those that are None."""
+        settings = {"tissue": self.tissue, "min_tissue": self.min_tissue, "max_white": self.max_white}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
-    """Windows of `size` × `size` px over an image, of which neighbours share at least the part `overlap`."""
+    """Windows of `size` × `size` px over an image; neighbours overlap by at least the share `overlap`, 0..1."""
 
     size: int
     overlap: float = 0.25
@@ -93,7 +99,7 @@ class SlidingWindow:
 
 @dataclass(frozen=True, slots=True)
 class TtaViews:
-    """Test-time augmentation: the views of an image, `d4 | flips | hflip | none`, of each window where it has some."""
+    """Test-time augmentation: views `d4 | flips | hflip | none` of an image, or of each of its windows `tile`."""
 
     views: str = "none"
     tile: SlidingWindow | None = None
@@ -101,13 +107,13 @@ class TtaViews:
 
 @dataclass(frozen=True, slots=True)
 class NamedView:
-    """Views of one name, of a recipe of kind views.
+    """An entry of `views:` in a recipe of kind views.
 
     Attributes:
-        name: under which they come out.
-        count: how many; of those that are made `of` others as many as these.
-        of: the name of those that its steps go on from; None: the image behind the shared steps.
-        steps: in order; each view draws for itself.
+        name: the name under which its views come out.
+        count: the number of views; with `of` that of the other entry.
+        of: the entry on whose results its steps go on; None: the image behind the shared steps.
+        steps: its steps; each view draws for itself.
     """
 
     name: str
@@ -118,13 +124,13 @@ class NamedView:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of recipes. Parser, writer, addresses, digest and JSON Schema go over the declarations.
+    """The declaration of a key of recipes, used by parser, writer, addresses, digest and JSON Schema.
 
     Attributes:
-        name: as recipes write it.
-        schema: what it takes.
-        field: of the model; empty where it has none.
-        changes: the draws, or only how or under which name they are run, which the digest leaves out.
+        name: the key in recipes.
+        schema: the values that it takes.
+        field: the field of the model; empty where it has none.
+        changes: `draws`; or `run` for keys that change only the run or the name, which the digest leaves out.
     """
 
     name: str
@@ -134,22 +140,28 @@ class Key:
 
 
 def key(
-    schema: Schema, about: str, default: Any = MISSING, *, name: str = "", changes: str = "draws", unsaid: bool = False
+    schema: Schema,
+    about: str,
+    default: Any = MISSING,
+    *,
+    name: str = "",
+    changes: str = "draws",
+    omit_empty: bool = False,
 ) -> Any:
-    """A field of the model that declares the key of its name, or of another `name`; it is written in its place.
+    """A field of the model that declares a key of recipes; keys are written in the order of the fields.
 
     Args:
-        schema: what it takes.
-        about: one sentence of the JSON Schema.
-        default: what is taken where the key is missing; a class stands for what it makes.
-        name: of the key.
+        schema: the values that the key takes.
+        about: its description in the JSON Schema, one sentence.
+        default: the value where the key is missing; a class stands for an instance of it.
+        name: the key, where it differs from the field's name.
         changes: see Key.
-        unsaid: it is no part of the digest where it is empty.
+        omit_empty: it is not part of the digest where it is empty.
     """
     shown = {"default": default} if isinstance(default, bool | int | str) and default != "" else {}
     declared = Key(name, {**schema, "description": about, **shown}, changes=cast(Any, changes))
     start: Any = {"default_factory": default} if isinstance(default, type) else {"default": default}
-    return field(**start, metadata={"key": declared, "unsaid": unsaid})
+    return field(**start, metadata={"key": declared, "omit_empty": omit_empty})
 
 
 def keys_of(model: type) -> Iterator[Key]:
@@ -163,22 +175,22 @@ _TABLES = json.loads(Path(__file__).with_name("grammar.json").read_text(encoding
 
 
 def mapping(properties: Schema, **more: Any) -> Schema:
-    """A mapping with these keys and no others."""
+    """The schema of a mapping with these keys and no others."""
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
 
 
 def listing(items: Schema) -> Schema:
-    """A list, which may be empty, of things of one kind."""
+    """The schema of a list, which may be empty, of items of one kind."""
     return {"type": "array", "items": items, "minItems": 0}
 
 
 def one_of(words: Any) -> Schema:
-    """The words of a Literal."""
+    """The schema of the words of a Literal."""
     return {"enum": list(get_args(words))}
 
 
 def _words(table: Schema) -> Schema:
-    """A format or a presence stands for the mapping that holds it."""
+    """Let a format or a presence stand for the mapping that holds it."""
     keys = table["properties"]
     return {"anyOf": [{"enum": [*keys.get("format", {"enum": ()})["enum"], *keys["presence"]["enum"]]}, table]}
 
@@ -191,7 +203,7 @@ TARGETS: Schema = {"type": "object", "additionalProperties": {"$ref": "#/$defs/s
 PAIR_IMAGE = mapping({**_TABLES["image"], "real": _TABLES["real"]})
 _IMAGE, _mask = {"$ref": "#/$defs/image"}, {**MASK, "not": {"required": ["values", "threshold"]}}
 STACK: Schema = {"enum": ["frames"], "description": "Images: a sample is a stack of frames, under one draw."}
-SCENE_KEYS = {"stack": STACK, "targets": TARGETS}  # at the top of a recipe, or in `inputs:`
+SCENE_KEYS = {"stack": STACK, "targets": TARGETS}  # allowed at the top of a recipe and in `inputs:`
 _inputs = {key: IMAGE["properties"][key] for key in OF_IMAGES} | SCENE_KEYS
 _inputs |= {"image": _IMAGE, "mask": _words(_mask), "boxes": _words(BOXES), "keypoints": _words(KEYPOINTS)}
 INPUTS = {**mapping(_inputs), "additionalProperties": {"$ref": "#/$defs/pairImage"}}
@@ -201,16 +213,16 @@ STEPS = listing({"$ref": "#/$defs/step"})
 SCALES: Schema = {
     "type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64}, "minProperties": 2,
 }  # fmt: skip
-RESERVED: dict[str, str] = _TABLES["reserved"]  # keys of later versions, and what they are for
-# Keys of samples and of `output:`, which no target may take.
+RESERVED: dict[str, str] = _TABLES["reserved"]  # keys reserved for later versions, and their purpose
+# Keys of samples and of `output:`, which cannot name a target.
 TAKEN = frozenset({*_TABLES["taken"], *OUTPUT["properties"]})
 
-# What may stand for any number of a step: two ways to say how it changes from epoch to epoch.
+# The two forms of a schedule, which may stand for any number of a step.
 RAMP = mapping(_TABLES["ramp"], required=["from", "to", "epochs"])
 BY_EPOCH = mapping(_TABLES["by_epoch"], required=["by_epoch"])
 EITHER: list[Schema] = [{"$ref": "#/$defs/ramp"}, {"$ref": "#/$defs/by_epoch"}]
 _HOLDS = {"$ref": "#/$defs/scheduled"}
-# A schedule, or a value with one in it.
+# A schedule, or a value that contains a schedule.
 SCHEDULED = {"anyOf": [
     *EITHER, {"type": "array", "contains": _HOLDS},
     {"type": "object", "not": {"additionalProperties": {"not": _HOLDS}}},
@@ -218,7 +230,7 @@ SCHEDULED = {"anyOf": [
 
 
 def ramped(schema: Mapping[str, Any]) -> Schema:
-    """A group's schema, in which a schedule may stand for a number, or for one in a list of them."""
+    """A group's schema with schedules allowed for numbers, also inside lists."""
     ways = {"number": EITHER, "integer": EITHER, "array": [_HOLDS]}
     properties = {
         key: {"anyOf": [part, *ways[part["type"]]]} if is_ramped(part) else part
@@ -228,7 +240,7 @@ def ramped(schema: Mapping[str, Any]) -> Schema:
 
 
 def is_ramped(schema: Mapping[str, Any]) -> bool:
-    """Whether a value is a number, or numbers in a list."""
+    """Whether the schema is of a number, or of a list of numbers."""
     return schema.get("type") in ("number", "integer") or "prefixItems" in schema
 
 

@@ -1,6 +1,6 @@
-"""What earlier releases of albumentations (0.3 to 2.0), torchvision, BasicSR and imgaug call classes and arguments.
+"""Names of classes and arguments in earlier albumentations (0.3 to 2.0), torchvision, BasicSR and imgaug.
 
-The tables of names.json, what has to be computed, and what stands today for a step of an earlier release.
+The tables of names.json and the conversions that need code turn a step of an earlier release into today's.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ _TABLES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="
 
 
 def _by_class(table: str) -> dict[tuple[str, str], Any]:
-    """A table of what stands for `Class.argument`."""
+    """A table whose keys are `Class.argument`."""
     return {tuple(key.split(".")): value for key, value in _TABLES[table].items()}
 
 
-# Names of torchvision, BasicSR, imgaug and others and the name here, or words; `...` is YAML that a recipe may hold.
+# Names in torchvision, BasicSR, imgaug and others: the name here, or an explanation in which `...` is YAML.
 STEPS: dict[str, str] = _TABLES["steps"]
-ARGUMENTS: dict[str, str] = _TABLES["arguments"]  # of every class that takes the one here
+ARGUMENTS: dict[str, str] = _TABLES["arguments"]  # for every class that takes the new name
 ARGUMENTS_OF: dict[tuple[str, str], str] = _by_class("arguments_of")
 KEYS: dict[str, str] = _TABLES["keys"]
-# Why a value is out of range, where people of other libraries mean something else by it.
+# Hints for values out of range that mean something else in other libraries.
 VALUES: dict[tuple[str, str], str] = _by_class("values")
-# torchvision's `size` where height and width are written apart; its one number is the shorter side.
+# The arguments for torchvision's `size`, of which a single number is the shorter side.
 SIZES: dict[str, list[str]] = _TABLES["sizes"]
 OF_ONE_NUMBER = {"Resize": "SmallestMaxSize"}
 
-# Classes that are gone, and the class that does their work.
+# Removed classes, and the class that replaces them.
 CLASSES: dict[str, str] = _TABLES["classes"]
-# A class that is gone, and the two of which it drew one, or both.
+# A removed class, and the two of which it drew one, or both.
 FLIP, FLIPS = "Flip", ("HorizontalFlip", "VerticalFlip")
-# Names of arguments by their places, as releases up to 1.4 had them (always_apply and p behind them), of classes where
-# today's differ, of groups behind their transforms, and of what `output:` does.
+# Positional arguments in releases up to 1.4 (always_apply and p behind them): for classes whose order has changed, for
+# groups (behind their transforms), and for classes that `output:` replaces.
 PLACES: dict[str, str] = _TABLES["places"]
-# Old names of arguments, in every class that takes the new one and not the old.
+# Old names of arguments, for every class that takes the new name and not the old.
 RENAMED: dict[str, str] = _TABLES["renamed"]
-# The borders of scikit-image and imgaug, which PiecewiseAffine and the classes of imgaug took.
+# Border modes of scikit-image and imgaug, which PiecewiseAffine and imgaug's classes took.
 BORDERS = {"edge": "replicate", "symmetric": "reflect", "reflect": "reflect_101"}
 BORDER_CLASSES = ("PiecewiseAffine",)
-# Two arguments, `low` and `high`, that are one range today. Without a default: as the other end. `beyond`: by how much
-# the range ends further on than the larger argument did. `least`: what smaller values did, too.
+# Two arguments, `low` and `high`, that are one range today. Without a default an end equals the other. `beyond`: added
+# to the upper end. `least`: smaller values counted as this.
 JOINED: dict[tuple[str, str], dict[str, Any]] = _by_class("joined")
-# Ranges that both count pixels, or are both fractions: with pixels the other is written, too, as its default was.
+# Ranges that must both be pixels or both fractions: if one is in pixels, the other's old default is written too.
 TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_height_range"}
-# What releases before 2.0, and classes that are gone, did where nothing was said, and today's class does not.
+# Defaults of releases before 2.0, and of removed classes, that differ from today's class.
 DEFAULTS: dict[str, Arguments] = _TABLES["defaults"]
-# Arguments that nothing replaces: why, and what comes nearest.
+# Removed arguments without replacement: why, and what comes nearest.
 REMOVED: dict[tuple[str, str], str] = _by_class("gone")
 ALWAYS_APPLY = "it is gone: for true write `p: 1.0`, for false leave it out, and p decides alone"
 
 
 def as_range(value: Any) -> Any:
-    """A number as both ends of a range."""
+    """A range; a number becomes both of its ends."""
     return value if isinstance(value, list) else [value, value]
 
 
@@ -79,8 +79,8 @@ def _is_range(value: Any) -> bool:
     return value is None or isinstance(value, list | Mapping)
 
 
-# How a value becomes today's, by the words of the table: a level of 255, or a pair of them, is a range of fractions of
-# full scale; a variance in levels of 255 squared (a number means: from 0) a range of standard deviations.
+# Conversions of values, by the words of the table. `levels`: levels of 255 to fractions of full scale; `deviations`:
+# variances in squared levels of 255 (a single number means from 0) to standard deviations.
 _WAYS: dict[str, Callable[[Any], Any]] = {
     "as it is": lambda value: value,
     "twice": as_range,
@@ -91,20 +91,20 @@ _WAYS: dict[str, Callable[[Any], Any]] = {
     "both ways": _both_ways,
     "order": {0: "nearest", 1: "linear", 3: "cubic"}.get,
 }
-# Arguments that are counted or written in another way today: the new name, and the new value.
+# Arguments with another unit or form today: the new name, and the conversion.
 CONVERTED = {key: (new, _WAYS[way]) for key, (new, way) in _by_class("converted").items()}
 
 
 def _sigma(value: Any, args: Arguments) -> list[float] | None:
-    """What OpenCV takes from the size of the kernel, where nothing is said."""
+    """The sigma that OpenCV derives from the kernel's size; None where sigma was given."""
     limits = args.get("blur_limit", [3, 7])
     sizes = limits if isinstance(limits, list) else [3, limits]
-    given_apart = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
-    return None if given_apart else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
+    is_given = value not in (0, [0, 0]) or not all(isinstance(size, int | float) and size >= 3 for size in sizes)
+    return None if is_given else [round(0.3 * ((size - 1) * 0.5 - 1) + 0.8, 4) for size in sizes]
 
 
 def is_idle(cls: str, name: str, value: Any) -> bool:
-    """Whether a value of what is `REMOVED` did nothing.
+    """Whether the value of a `REMOVED` argument had no effect.
 
     >>> is_idle("OpticalDistortion", "shift_limit", [-0.5, 0.05]), is_idle("ElasticTransform", "alpha_affine", 50)
     (True, False)
@@ -114,7 +114,7 @@ def is_idle(cls: str, name: str, value: Any) -> bool:
 
 
 def new_meaning(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
-    """What stands today for an argument that has its name still, and another meaning; None: it means what it did.
+    """Today's arguments for one that kept its name and changed its meaning; None: the meaning is the same.
 
     >>> new_meaning("ImageCompression", "compression_type", {"compression_type": 0})
     {'compression_type': 'jpeg'}
@@ -127,14 +127,14 @@ def new_meaning(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
     if (cls, name) == ("ImageCompression", "compression_type") and type(value) is int and value in (0, 1):
         return {name: ("jpeg", "webp")[value]}  # cv2's numbers of formats
     schema = {} if cls in CLASSES else valid_arguments(cls).get(name, {})
-    gone = value is None and schema.get("default") is not None and check_value(schema, from_value(None, NOWHERE))
-    return {} if gone else None  # null was once the default, which was the same in effect
+    no_null = value is None and schema.get("default") is not None and check_value(schema, from_value(None, NOWHERE))
+    return {} if no_null else None  # null once stood for the default
 
 
 def replacement(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
-    """What stands today for the argument `name` of a step with the arguments `args`; empty: it is left out.
+    """Today's arguments for the argument `name` of a step with arguments `args`; empty: leave it out.
 
-    None where earlier releases had no such argument. The value is not checked against the class.
+    None where earlier releases had no such argument. Values are not checked against the class.
 
     >>> replacement("ImageCompression", "quality_lower", {"quality_lower": 60})
     {'quality_range': [60, 100]}
@@ -149,11 +149,11 @@ def replacement(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
         new, convert = CONVERTED[cls, name]
         try:
             return {} if value is None else {new: convert(value)}
-        except (TypeError, ValueError):  # no value of that argument, and none of the new one
+        except (TypeError, ValueError):  # an invalid value stays, and is reported for the new argument
             return {new: value}
     if name in valid_arguments(cls) or RENAMED.get(name) not in valid_arguments(cls):
         return None
-    if value is None:  # as if it were not there: nothing is filled in, or black
+    if value is None:  # null meant the default
         return {}
     if RENAMED[name] == "border_mode":
         names = BORDERS if cls in BORDER_CLASSES or cls in CLASSES else {}
@@ -163,7 +163,7 @@ def replacement(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
 
 
 def is_old(cls: str, name: str, args: Arguments) -> bool:
-    """Whether only earlier releases, or Python, have an argument of this name."""
+    """Whether only earlier releases, or calls in Python, have an argument of this name."""
     old = name in ("always_apply", "transforms") or (cls, name) in REMOVED
     return old or replacement(cls, name, args) is not None
 
@@ -182,14 +182,14 @@ def _joined(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
     ranges: dict[str, Any] = {name: [max(low, least), max(high, least) + ends.get("beyond", 0)]}
     other = TOGETHER.get(name)
     if other is not None and high >= 1:
-        beside = JOINED[cls, other]
-        if not {other, beside["low"], beside["high"]} & args.keys():
-            ranges[other] = as_range(beside["high_default"])
+        other_ends = JOINED[cls, other]
+        if not {other, other_ends["low"], other_ends["high"]} & args.keys():
+            ranges[other] = as_range(other_ends["high_default"])
     return ranges
 
 
 def current_arguments(cls: str, name: str, args: Arguments) -> dict[str, Any] | None:
-    """What stands today for any argument of a step, whatever it is called; None: no release has it, or it is `REMOVED`.
+    """Today's arguments for any argument of a step, old or new; None: no release has it, or it is `REMOVED`.
 
     >>> current_arguments("GaussNoise", "var_limit", {"var_limit": [10, 50]})
     {'std_range': [0.0124, 0.0277]}
@@ -213,12 +213,12 @@ def predates(cls: str, args: Arguments) -> bool:
 
 
 def old_defaults(cls: str, current: Arguments, args: Arguments) -> dict[str, Any]:
-    """What a step before 2.0 did where nothing was said, and has to be told today.
+    """The defaults of a step before 2.0 that have to be written today.
 
     Args:
         cls: its class.
         current: today's arguments so far.
-        args: those that it was written with.
+        args: the arguments as written.
     """
     added: dict[str, Any] = {}
     for name, value in DEFAULTS.get(cls, {}).items():
@@ -228,7 +228,7 @@ def old_defaults(cls: str, current: Arguments, args: Arguments) -> dict[str, Any
 
 
 def current_step(name: str, args: Arguments) -> dict[str, Any] | None:
-    """The arguments that `CLASSES[name]` takes for those of a step of the class `name`, which is gone.
+    """The arguments of `CLASSES[name]` that replace those of a step of the removed class `name`.
 
     >>> current_step("Cutout", {"num_holes": 4, "max_h_size": 16, "always_apply": True})
     {'num_holes_range': [4, 4], 'hole_height_range': [16, 16], 'hole_width_range': [8, 8], 'p': 1.0}
@@ -247,11 +247,11 @@ def current_step(name: str, args: Arguments) -> dict[str, Any] | None:
 
 
 def in_order(cls: str, args: Arguments) -> dict[str, Any]:
-    """Arguments in the order in which the class that does the work today takes them, p behind them."""
+    """Arguments in the order of today's class, p last."""
     places = [key for key in (*valid_arguments(cls), *args) if key != "p"]
     return {key: args[key] for key in (*places, "p") if key in args}
 
 
 def valid_arguments(cls: str) -> Mapping[str, Any]:
-    """The arguments of the class that does the work of a class today, each with its schema; empty: there is none."""
+    """The arguments of today's class for `cls`, each with its schema; empty: there is no such class."""
     return registry.takes(CLASSES.get(cls, cls))

@@ -1,4 +1,4 @@
-"""What a recipe says of samples before its first step: the image, and what lies on it."""
+"""The inputs that a recipe declares: the image, and masks, boxes and keypoints on it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from augrecipes.flow import Dtype
 from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.step import UNSAID
+from augrecipes.ops.step import OMIT_EMPTY
 
 Presence = Literal["absent", "optional", "required"]
-# What `depth:` says of the dtype.
+# The dtype for each value of `depth:`.
 DEPTHS: dict[Any, Dtype] = {8: "uint8", 16: "uint16", "float32": "float32"}
 # The largest value of images, by dtype.
 RANGES: dict[str, float] = {"uint8": 255.0, "uint16": 65535.0, "float32": 1.0}
@@ -19,15 +19,15 @@ OF_IMAGES = ("channels", "depth", "range", "nodata", "icc")  # keys of `image:` 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """How bounding boxes arrive. Fields are albumentations' BboxParams of the same names.
+    """The format of bounding boxes; fields as in albumentations' BboxParams.
 
     Attributes:
         format: `pascal_voc`, `coco`, `yolo` or `albumentations`.
-        labels: name of the key that holds one label a box, or None.
+        labels: the sample's key with one label per box; None: boxes have no labels.
         min_area: boxes smaller than this after a step are dropped, px².
         min_visibility: boxes of which less than this fraction is left are dropped, 0..1.
-        min_width: px.
-        min_height: px.
+        min_width: narrower boxes are dropped, px.
+        min_height: lower boxes are dropped, px.
         clip: clip boxes to the image before the first step.
         presence: whether a sample must have boxes.
     """
@@ -44,51 +44,51 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Keypoints:
-    """How keypoints arrive.
+    """The format of keypoints.
 
     Attributes:
         format: `xy`, `yx`, `xya`, `xys`, `xyas`, `xysa` or `xyz`.
-        labels: name of the key that holds one label a point, or None.
+        labels: the sample's key with one label per point; None: points have no labels.
         remove_invisible: drop points that leave the image.
         presence: whether a sample must have keypoints.
-        of: `boxes`: points belong to boxes, and those of a box that is dropped are dropped, too.
-        flip_pairs: places of points in their object, or labels, that a mirror exchanges; None: nobody says.
+        of: `boxes`: points belong to boxes, and are dropped with their box; None: they do not.
+        flip_pairs: pairs that a mirror exchanges, as positions of points in their object or as labels; None: no pairs.
     """
 
     format: str = "xy"
     labels: str | None = None
     remove_invisible: bool = True
     presence: Presence = "optional"
-    of: str | None = field(default=None, metadata=UNSAID)
-    flip_pairs: tuple[tuple[Any, Any], ...] | None = field(default=None, metadata=UNSAID)
+    of: str | None = field(default=None, metadata=OMIT_EMPTY)
+    flip_pairs: tuple[tuple[Any, Any], ...] | None = field(default=None, metadata=OMIT_EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
 class MaskLabels:
-    """Which label each stored value of a mask stands for: by a table, or on which side of a threshold it lies.
+    """The labels of a mask's stored values, by a table or by a threshold.
 
     Attributes:
-        values: stored values and their labels; other values are labels already.
-        threshold: stored values from here on are label 1, those below are label 0; None: `values` says it.
+        values: pairs of stored value and label; other values are labels already.
+        threshold: values from this on are label 1, smaller ones 0; None: use `values`.
     """
 
     values: tuple[tuple[int, int], ...] = ()
     threshold: float | None = None
 
     def written(self) -> dict[str, Any]:
-        """The keys of a recipe that say it."""
+        """The recipe's keys and values for it."""
         return {"values": dict(self.values)} if self.threshold is None else {"threshold": self.threshold}
 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """The channels that images arrive with, and those of them that steps see.
+    """The channels of images as they arrive, and those that steps see.
 
     Attributes:
-        count: of all.
-        names: of all, in order; empty: they have numbers alone.
-        take: numbers of those that steps see, in their order; empty: all, as they are.
-        show: of those that steps see, numbers of one that is shown as grey, or of three as colours; empty: nobody says.
+        count: number of channels of an image as it arrives.
+        names: their names in order; empty: they have only numbers.
+        take: numbers of the channels that steps see, in this order; empty: all.
+        show: which of the channels that steps see pictures show: one as grey, three as RGB; empty: not set.
     """
 
     count: int
@@ -98,7 +98,7 @@ class Bands:
 
     @property
     def seen(self) -> Bands:
-        """Those that steps see, of images of which they have been taken.
+        """The channels behind `take`, of images that have only these.
 
         >>> Bands(4, ("r", "g", "b", "nir"), (3, 0)).seen.names
         ('nir', 'r')
@@ -107,56 +107,56 @@ class Bands:
         return Bands(len(self.take), names, show=self.show) if self.take else self
 
     def written(self) -> dict[str, Any]:
-        """The keys of a recipe that say it."""
+        """The recipe's keys and values for it."""
         take: tuple[Any, ...] = self.seen.names or self.take
-        said = {"names": list(self.names)} if self.names else {"count": self.count}
-        return said | ({"take": list(take)} if self.take else {})
+        channels = {"names": list(self.names)} if self.names else {"count": self.count}
+        return channels | ({"take": list(take)} if self.take else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What arrives at the first step.
+    """What a recipe declares of its samples, and checks before the first step.
 
     Attributes:
-        channels: of the image, as steps see it; None: whatever is given (Datasets decode to 3).
-        dtype: of the image, which `depth` says; None: whatever is given. Files are uint8.
-        range: the values that are full black and full white of a deep image; None: the whole range of its dtype.
-        nodata: what all channels of a pixel hold of which nothing is known; `nan`; None: every pixel counts.
-        min_size: smallest (height, width) in px, or None; of a pair's coarsest target, whose grid ties the others.
-        stack: `frames`: a sample is a stack of frames under `images`, of one scene; None: it is one image.
+        channels: channels of the image as steps see it; None: any number (Datasets decode to 3).
+        dtype: dtype of the image, by `depth`; None: uint8 or float32, files are uint8.
+        range: the values of black and white of a deep image; None: the whole range of its dtype.
+        nodata: the number, or `nan`, that all channels of a pixel without data hold; None: every pixel has data.
+        min_size: smallest (height, width) in px, for pairs of the coarsest target; None: any.
+        stack: `frames`: a sample is a stack of frames of one scene under `images`; None: it is one image.
         mask: whether a sample has a mask.
-        boxes: None: a sample may not have boxes.
-        keypoints: None: a sample may not have keypoints.
-        mask_labels: what the stored values of masks stand for; None: they are labels.
-        targets: further images of the scene, by name; see `augrecipes.recipe.targets`.
-        bands: what the channels of images are called, and which of them steps see; None: nothing is said.
-        icc: `srgb`: values of files are converted from their colour profiles; None: they are taken as they are.
-        real: by target of a pair that a Degrade makes, the share of samples that take its file where there is one.
+        boxes: format of the boxes; None: a sample may not have boxes.
+        keypoints: format of the keypoints; None: a sample may not have keypoints.
+        mask_labels: labels of the stored values of masks; None: stored values are labels.
+        targets: further images of the scene by name; see `augrecipes.recipe.targets`.
+        bands: names of the channels, and which of them steps see; None: not declared.
+        icc: `srgb`: convert files from their colour profiles to sRGB; None: keep their values.
+        real: by target of a pair that a Degrade makes, the share of samples that use the target's own file, if any.
     """
 
     channels: int | None = None
-    dtype: Dtype | None = field(default=None, metadata=UNSAID)
-    range: tuple[float, float] | None = field(default=None, metadata=UNSAID)
-    nodata: float | Literal["nan"] | None = field(default=None, metadata=UNSAID)
+    dtype: Dtype | None = field(default=None, metadata=OMIT_EMPTY)
+    range: tuple[float, float] | None = field(default=None, metadata=OMIT_EMPTY)
+    nodata: float | Literal["nan"] | None = field(default=None, metadata=OMIT_EMPTY)
     min_size: tuple[int, int] | None = None
-    stack: str | None = field(default=None, metadata=UNSAID)
+    stack: str | None = field(default=None, metadata=OMIT_EMPTY)
     mask: Presence = "optional"
     boxes: Boxes | None = None
     keypoints: Keypoints | None = None
-    mask_labels: MaskLabels | None = field(default=None, metadata=UNSAID)
-    targets: Arguments = field(default_factory=Arguments, metadata=UNSAID)
-    bands: Bands | None = field(default=None, metadata=UNSAID)
-    icc: Literal["srgb"] | None = field(default=None, metadata=UNSAID)
-    real: Arguments = field(default_factory=Arguments, metadata=UNSAID)
+    mask_labels: MaskLabels | None = field(default=None, metadata=OMIT_EMPTY)
+    targets: Arguments = field(default_factory=Arguments, metadata=OMIT_EMPTY)
+    bands: Bands | None = field(default=None, metadata=OMIT_EMPTY)
+    icc: Literal["srgb"] | None = field(default=None, metadata=OMIT_EMPTY)
+    real: Arguments = field(default_factory=Arguments, metadata=OMIT_EMPTY)
 
     @property
     def channel_names(self) -> tuple[str, ...]:
-        """Of the image, as steps see it; empty where channels have numbers alone."""
+        """Names of the channels that steps see; empty where they have only numbers."""
         return self.bands.seen.names if self.bands else ()
 
     @property
     def stored_channels(self) -> int | None:
-        """Of images as they arrive; None: whatever is given."""
+        """Number of channels of images as they arrive; None: any."""
         return self.bands.count if self.bands else self.channels
 
     @property
@@ -166,33 +166,33 @@ class Inputs:
 
     @property
     def behind_take(self) -> Inputs:
-        """Of images of which the channels that steps see have been taken."""
+        """The same for images that have only the channels that steps see."""
         return replace(self, bands=self.bands and self.bands.seen)
 
     @property
     def is_deep(self) -> bool:
-        """Whether kernels of uint8 cannot take the image: 16 bits, a range of its own, pixels of no data."""
+        """Whether images have 16 bits, a range of their own or missing data, so that uint8 kernels cannot take them."""
         return self.dtype == "uint16" or self.range is not None or self.nodata is not None
 
     @property
     def why_not_native(self) -> str:
-        """Why steps run one by one in albumentations' way, in words; empty where kernels may take the image.
+        """Why no kernel takes the images, in words; empty where kernels may.
 
         >>> Inputs(dtype="uint16").why_not_native, Inputs().why_not_native
         ('16 bits: no kernel takes them', '')
         """
-        nodata = "" if self.nodata is None else "pixels of no data"
+        nodata = "" if self.nodata is None else "pixels without data"
         what = {"uint16": "16 bits", "float32": "floats"}.get(self.dtype or "", nodata)
         return f"{what}: no kernel takes them" if what else ""
 
     @property
     def deep_dtype(self) -> Dtype | None:
-        """The dtype of images whose values are their own until the output; None: they are levels of uint8."""
+        """The dtype of deep images; None: images are uint8."""
         return None if self.dtype == "uint8" else self.dtype
 
     @property
     def full_range(self) -> tuple[float, float]:
-        """The values that leave as 0 and 1.
+        """The values that become 0 and 1 in the output.
 
         >>> Inputs(dtype="uint16").full_range
         (0.0, 65535.0)
@@ -203,7 +203,7 @@ class Inputs:
     def presence(self) -> dict[str, Presence]:
         """Whether a sample has a mask, boxes and keypoints."""
         points = {"boxes": self.boxes, "keypoints": self.keypoints}
-        return {"mask": self.mask} | {name: said.presence if said else "absent" for name, said in points.items()}
+        return {"mask": self.mask} | {name: point.presence if point else "absent" for name, point in points.items()}
 
     @property
     def taken(self) -> frozenset[str]:
@@ -212,8 +212,8 @@ class Inputs:
 
     @property
     def row_keys(self) -> frozenset[str]:
-        """Keys of a sample that have a row for each box or keypoint."""
-        masks = set() if self.stack else {"masks"}  # those of a stack are the frames'
+        """The sample's keys with a row per box or keypoint."""
+        masks = set() if self.stack else {"masks"}  # in a stack they belong to the frames
         boxes = {"boxes", "object", self.boxes.labels, *masks} if self.boxes else set()
         points = {"keypoints", "keypoint_object", "keypoint_number", self.keypoints.labels} if self.keypoints else set()
         return frozenset(key for key in boxes | points if key is not None)

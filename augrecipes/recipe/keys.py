@@ -1,4 +1,4 @@
-"""One recipe while it is built, and its keys `inputs:`, `scales:`, `bag:` and `tta:`, checked by the grammar."""
+"""The context in which a recipe is built, and its keys `inputs:`, `scales:`, `bag:` and `tta:`."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from augrecipes.recipe.model import Arguments, Bag, Boxes, Inputs, Keypoints, Po
 from augrecipes.recipe.nodes import MappingNode, Node, Place, describe, plain
 from augrecipes.recipe.problems import Problems, near
 
-# What is between the brackets ends at either bracket: else each of many that are opened looks for the end of the line.
+# The codes may contain no bracket, so that a line of many `[` is matched in linear time.
 _IGNORE = re.compile(r"#\s*augrecipes:\s*ignore\[([^\[\]]*)\]")
 
 
 @dataclass
 class Context:
-    """One recipe on its way.
+    """The state of building one recipe.
 
     Attributes:
-        problems: where findings go.
-        resolved: its nodes, and the files that it comes from.
-        kind: of the recipe.
+        problems: collects the problems.
+        resolved: its nodes, and the files that they come from.
+        kind: the recipe's kind.
         scales: relative grid by target (kind pair).
-        max_bytes: of the largest image that a step may make; None: of any.
-        inputs: of the recipe, once they are known.
-        ids: where each id was given first.
-        steps: how many there are so far, groups and what is in them.
-        translated: a name was met that only older albumentations knows: the recipe was a pipeline of it.
+        max_bytes: bytes of the largest image that a step may make; None: no limit.
+        inputs: the recipe's inputs, once they are built.
+        ids: the place of each id.
+        steps: number of steps so far, groups and their children included.
+        translated: it has a name that only older albumentations knows, so it was a pipeline of that.
     """
 
     problems: Problems
@@ -53,7 +53,7 @@ class Context:
 
     @property
     def facts(self) -> Facts:
-        """What is known of the recipe's kind."""
+        """The facts of the recipe's kind."""
         return facts(self.kind)
 
     def ignored(self, place: Place) -> frozenset[str]:
@@ -67,24 +67,25 @@ class Context:
         return self._ignored[line]
 
     def value(self, node: Node, schema: arguments.Schema, code: str, name: str) -> bool:
-        """Check one value; True when it is fine. Without a `code` problems have their own."""
-        wrong = arguments.check_value(schema, node)
-        for each in wrong:
-            self.problems.add(code or each.code, each.place, each.message, f"{name}{each.key}", each.hint)
-        return not wrong
+        """Check one value; note its problems under `code`, or under their own codes if that is empty. True if valid."""
+        problems = arguments.check_value(schema, node)
+        for problem in problems:
+            place, label = problem.place, f"{name}{problem.key}"
+            self.problems.add(code or problem.code, place, problem.message, label, problem.hint)
+        return not problems
 
     def fields(self, node: Node | None, schema: arguments.Schema, code: str, name: str) -> dict[str, Any]:
-        """The values of a mapping; none where it is missing, or one of them is wrong."""
+        """The values of a mapping; empty where it is missing or a value is invalid."""
         return plain(node) if node is not None and self.value(node, schema, code, name) else {}
 
     def position(self, place: Place) -> Position:
-        """A place as the model has it: in the file that was asked for. Steps of other files stand at `extends`."""
+        """The model's position for a place, in the recipe's own file; for steps of other files that of `extends:`."""
         if place.file == self.resolved.file:
             return Position(place.line, place.col)
         return replace(self.resolved.extends, origin=(place.file, place.line, place.col))
 
     def place(self, step: Step, key: str = "") -> Place:
-        """Where a step, or a key of it, stands, with the file that it really stands in."""
+        """The place of a step, or of a key of it, in the file that contains it."""
         position = step.places.get(key, step.position)
         return Place(*position.origin) if position.origin else Place(self.resolved.file, position.line, position.col)
 
@@ -93,10 +94,10 @@ _ANNOTATIONS: dict[str, Any] = {"mask": str, "boxes": Boxes, "keypoints": Keypoi
 
 
 def build_inputs(context: Context, node: Node | None) -> Inputs:
-    """The inputs of a recipe.
+    """Build the inputs of a recipe.
 
-    Kind pair: `image` speaks of every target, its `min_size` in pixels of the coarsest one; a target's own mapping
-    counts in its own pixels. Pairs and bags have no mask, boxes or keypoints.
+    For pairs `image` applies to every target, with `min_size` in pixels of the coarsest; a target's own mapping counts
+    in its own pixels. Pairs and bags have no mask, boxes or keypoints.
     """
     images = {"image": IMAGE, **dict.fromkeys(context.scales, grammar.PAIR_IMAGE)}
     others = {key: part for key, part in INPUTS["properties"].items() if key not in SCENE_KEYS}
@@ -105,8 +106,8 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
     if not isinstance(node, MappingNode) or not values:
         return Inputs()
     inputs = _image(context, node, values)
-    said = {name: values.get(name, {}) for name in context.scales}
-    inputs["real"] = Arguments({name: float(own["real"]) for name, own in said.items() if "real" in own})
+    by_target = {name: values.get(name, {}) for name in context.scales}
+    inputs["real"] = Arguments({name: float(own["real"]) for name, own in by_target.items() if "real" in own})
     if isinstance(mask := values.get("mask"), dict):
         inputs["mask_labels"] = _mask_labels(context, node.entries["mask"], mask)
         values["mask"] = mask.get("presence", "optional")
@@ -129,13 +130,13 @@ def build_inputs(context: Context, node: Node | None) -> Inputs:
         message = "the recipe declares no boxes for them to belong to; declare `boxes:`, or leave `of` out"
         context.problems.add("E402", at["of"], message, "inputs.keypoints.of")
     if len({*partners}) < len(partners) or len(kinds) > 1 or (str in kinds and not points.labels):
-        message = "all are places in an object (0, 1, ...), or names that `labels:` has the key of; each once"
+        message = "all are positions in an object (0, 1, ...), or all are labels under the key of `labels:`; each once"
         context.problems.add("E402", at["flip_pairs"], message, "inputs.keypoints.flip_pairs")
     return Inputs(**inputs)
 
 
 def _mask_labels(context: Context, node: Any, mask: Mapping[str, Any]) -> MaskLabels | None:
-    """What the stored values of masks stand for; None where nothing is said of them."""
+    """Build the labels of stored mask values; None where the recipe declares none."""
     if "values" in mask and "threshold" in mask:
         message = "`values` and `threshold` both say what labels are; leave one out"
         context.problems.add("E402", node.at["threshold"], message, "inputs.mask.threshold")
@@ -144,7 +145,7 @@ def _mask_labels(context: Context, node: Any, mask: Mapping[str, Any]) -> MaskLa
 
 
 def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of images, of single targets in pixels of the coarsest one."""
+    """Build the declarations of images; those of single targets are converted to pixels of the coarsest."""
     image, at = dict(values.get("image", {})), {**node.at, **getattr(node.entries.get("image"), "at", {})}
     for key in OF_IMAGES:
         if key in values and image.setdefault(key, values[key]) != values[key]:
@@ -170,11 +171,11 @@ def _image(context: Context, node: MappingNode, values: Mapping[str, Any]) -> di
 def _check_image(
     context: Context, at: Mapping[str, Place], image: dict[str, Any], common_dtype: str | None = None
 ) -> None:
-    """Say what the names of channels and the depth say of images, and check what goes with that."""
-    said, wrong = image.pop("channels", None), dict[str, str]()
+    """Replace `channels` and `depth` in `image` by the model's fields, and check the keys that depend on them."""
+    channels, wrong = image.pop("channels", None), dict[str, str]()
     try:
-        image |= {"bands": bands.read_bands(said)} if isinstance(said, dict) else {}
-        image |= {"channels": image["bands"].seen.count if "bands" in image else int(said)} if said else {}
+        image |= {"bands": bands.read_bands(channels)} if isinstance(channels, dict) else {}
+        image |= {"channels": image["bands"].seen.count if "bands" in image else int(channels)} if channels else {}
     except bands.ChannelError as error:
         key = f"inputs.channels.{error.key}".rstrip(".")
         context.problems.add("E402", at["channels"], str(error), key, error.hint)
@@ -191,7 +192,7 @@ def _check_image(
             bounds = ", of depth 16 both in 0 to 65535" if dtype == "uint16" else ""
             wrong["range"] = f"its first number is below its second{bounds}"
         elif not 0 < c_float(c_float(high).value - c_float(low).value).value < inf:
-            wrong["range"] = "float32, in which images are scaled, does not tell its ends apart, or has them not"
+            wrong["range"] = "its ends are the same or infinite in float32, in which images are scaled"
     nodata, most = image.get("nodata", 0), RANGES[dtype or "uint8"]
     if dtype != "float32" and (nodata == "nan" or not 0 <= nodata <= most or nodata != int(nodata)):
         wrong["nodata"] = f"no image of {dtype or 'uint8'} holds {nodata}; floats do, with `depth: float32`"
@@ -201,7 +202,7 @@ def _check_image(
 
 
 def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
-    """The relative grid of each target."""
+    """Build the relative grid of each target."""
     node = top.entries.get("scales")
     problems = context.problems
     if node is None:
@@ -228,7 +229,7 @@ def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
 
 
 def build_bag(context: Context, node: Node | None) -> Bag | None:
-    """How the tiles of a bag are picked, if the recipe says so."""
+    """Build the picking of a bag's tiles; None where the recipe declares none."""
     if node is None:
         return None
     bag = Bag(**context.fields(node, BAG, "E404", "bag"))
@@ -243,7 +244,7 @@ def build_bag(context: Context, node: Node | None) -> Bag | None:
 
 
 def build_tta(context: Context, node: Node | None) -> TtaViews | None:
-    """The views of test-time augmentation, if the recipe says some."""
+    """Build the views of test-time augmentation; None where the recipe declares none."""
     if node is None:
         return None
     values = context.fields(node, TTA, "E405", "tta")

@@ -1,7 +1,7 @@
-"""Kinds of recipes: what one sample is, and what is known of each kind, in plain terms.
+"""Kinds of recipes, and the facts of each.
 
-What a kind does stands in its folder of `augrecipes/kinds/`, above the packages that run it; they ask for its modules
-with `part`, and `augrecipes/api.py` registers the folders.
+The code of a kind is in its folder of `augrecipes/kinds/`, above the packages that run it; these get its modules by
+`part`, and `augrecipes/api.py` registers the folders.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a kind; packages ask for these, never for the kind's name.
+    """The facts of a kind; packages ask for these, never for the kind's name.
 
     Attributes:
-        dataset: its class in `augrecipes` that reads files.
-        unit: one image of a bag, or all images of a sample that is no bag: what a row of a store holds.
-        keys: of recipes and of steps, that recipes of other kinds do not have.
+        dataset: name of its Dataset class in `augrecipes`.
+        unit: what a row of a packed dataset holds: `image`, `scene` or `tile`.
+        keys: keys of recipes and of steps that only this kind has.
         annotated: a mask, boxes and keypoints may lie on its image.
-        scales: a sample is several images, named by `scales:`, that the steps act on together.
-        views: of one image several are made, named by `views:`, each with steps and draws of its own.
-        tiles: a sample is many images that the steps act on one by one, each with draws of its own.
+        scales: a sample has several images, named by `scales:`, on which the steps act together.
+        tiles: a sample has many images, on which the steps act one by one with draws of their own.
+        views: several views, named by `views:`, are made of one image, each with steps and draws of its own.
     """
 
     dataset: str
@@ -51,12 +51,12 @@ _packages: dict[str, str] = {}
 
 
 def facts(kind: str) -> Facts:
-    """What is known of a kind."""
+    """The facts of a kind."""
     return _FACTS[kind]
 
 
 def owners(key: str) -> str:
-    """The kinds whose recipes alone have a key, as a message names them; empty where all have it.
+    """The kinds that own a key, for messages; empty where all kinds have it.
 
     >>> owners("scales"), owners("steps")
     ('pair', '')
@@ -65,7 +65,7 @@ def owners(key: str) -> str:
 
 
 def register(kind: str, package: str) -> None:
-    """Name the package whose modules are the parts of a kind."""
+    """Register the package that contains the modules of a kind."""
     _packages[kind] = package
 
 

@@ -1,4 +1,4 @@
-"""Limits that hold before anything is built, and the first look at a file's bytes."""
+"""Size limits of recipes, and reading and decoding of a file's bytes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MAX_NODES = 50_000
 MAX_STEPS = 5_000
 MAX_VARIANTS = 16
 
-# What YAML 1.2 calls printable, turned round.
+# The complement of what YAML 1.2 calls printable.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _UTF_32, _UTF_16 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> bytes:
-    """The bytes of a recipe file, at most one more than allowed.
+    """Read a recipe file, at most one byte more than allowed.
 
     Raises:
         Stop: it cannot be read; the problem is noted.
@@ -34,7 +34,7 @@ def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> 
     if address_of(path) is not None:
         raise problems.stop("E101", here, "is an address, and recipes are read from this machine: copy it here", "file")
     try:
-        # A pipe or a device could block for ever.
+        # Opening a pipe or a device could block forever.
         mode = Path(path).stat().st_mode
         if not stat.S_ISREG(mode):
             what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
@@ -47,10 +47,10 @@ def read_bytes(path: str | os.PathLike[str], shown: str, problems: Problems) -> 
 
 
 def decode(data: bytes, file: str, problems: Problems, *, yaml: bool = True) -> str:
-    """UTF-8 bytes as text, a byte order mark removed; with the characters that `yaml` may have.
+    """Decode UTF-8 without its byte order mark; `yaml`: refuse characters that YAML does not allow.
 
     Raises:
-        Stop: too large, another encoding, or binary; the problem is noted with its place.
+        Stop: the data is too large, in another encoding, or binary; the problem is noted with its place.
     """
     if len(data) > MAX_BYTES:
         raise problems.stop("E102", Place(file), f"a recipe is at most {MAX_BYTES:,} bytes", "file")

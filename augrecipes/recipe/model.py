@@ -1,6 +1,4 @@
-"""The recipe as data: frozen, comparable, picklable, each of its keys declared once. Parsing, checking and compiling
-live elsewhere.
-"""
+"""The recipe as data: frozen, comparable, picklable, with each key declared once."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ _BATCH = listing({"$ref": "#/$defs/batchStep"})
 
 
 class RecipeMethods:
-    """What users call on a Recipe beside its data: `augrecipes/api.py` has these functions, and binds them here."""
+    """The methods of a Recipe: functions of `augrecipes/api.py`, which binds them here."""
 
     __slots__ = ()
 
@@ -63,19 +61,19 @@ class RecipeMethods:
 class Recipe(Displayed, RecipeMethods):
     """A parsed and checked recipe: frozen, comparable by value, picklable.
 
-    Comparison and `digest` speak of what the recipe does: places, comments and key order do not count.
+    Comparison and `digest` depend on what the recipe does: places, comments and key order do not count.
 
-    A field made by `key` declares a key of recipes: which values it takes, what it is for, its default, and whether it
-    changes what is drawn. A key of plain values needs nothing else; keys are written in the order of the fields.
+    A field made by `key` declares a key of recipes: the values that it takes, its description, its default, and whether
+    it changes draws. A key of plain values needs nothing else; keys are written in the order of the fields.
 
     Attributes:
-        eval: validation steps, or None where the recipe has none.
-        output: what leaves; for pairs the default of targets that `outputs` does not name.
-        max_bytes: a larger image is an error of the check where arguments say so, and where random parameters do a
-            DataError, before memory is asked for; None: of any size.
+        eval: validation steps; None where the recipe has none.
+        output: format of the result; for pairs of targets that `outputs` does not name.
+        max_bytes: largest image, in bytes. Arguments that make a larger one are an error of the recipe, draws that do
+            are a DataError before memory is allocated; None: no limit.
         outputs: output by target (kind pair).
-        file: where the recipe was read, for messages.
-        derived: `eval` is what `eval: derived` makes of `steps`.
+        file: the recipe's file, for messages.
+        derived: `eval` was derived from `steps` by `eval: derived`.
     """
 
     name: str = key(_NAME, "Name of the recipe.", name="recipe", changes="run")
@@ -91,29 +89,37 @@ class Recipe(Displayed, RecipeMethods):
         (), changes="run",
     )  # fmt: skip
     max_bytes: int | None = key(
-        _LARGEST, "Of the largest image that a step may make, in memory; null: of any. More is an error beforehand.",
+        _LARGEST, "Largest image that a step may make, in bytes; null: no limit. More is an error beforehand.",
         bounds.MOST_BYTES, changes="run",
     )  # fmt: skip
     scales: Arguments = key(grammar.SCALES, "Pairs: relative grid of each target.", Arguments)
     allow_resampling: bool = key({"type": "boolean"}, "Pairs: let shared geometry resample.", False)
     correspondence: bool = key(
-        {"type": "boolean"}, "Views: also the matrix from each view to the image, as NAME_matrix.", False, unsaid=True
+        {"type": "boolean"},
+        "Views: also the matrix from each view to the image, as NAME_matrix.",
+        False,
+        omit_empty=True,
     )
     bag: Bag | None = key(grammar.BAG, "Bags: how the tiles are picked.", None)
     tta: grammar.TtaViews | None = key(
         grammar.TTA, "Test-time augmentation: the views of an image that `augrecipes.tta` makes and merges.", None,
-        unsaid=True,
+        omit_empty=True,
     )  # fmt: skip
-    inputs: Inputs = key(grammar.INPUTS, "What arrives, checked before the first sample.", Inputs)
-    steps: tuple[Step, ...] = key(STEPS, "Training steps; of kind views, `shared` are those before all views.", ())
-    views: tuple[NamedView, ...] = key(_VIEWS, "Views: what is made of one image, by name.", (), unsaid=True)
+    inputs: Inputs = key(grammar.INPUTS, "What samples bring, checked before the first step.", Inputs)
+    steps: tuple[Step, ...] = key(STEPS, "Training steps; in kind views, `shared` are the steps before all views.", ())
+    views: tuple[NamedView, ...] = key(
+        _VIEWS, "Views: the views that are made of one image, by name.", (), omit_empty=True
+    )
     eval: tuple[Step, ...] | None = key(
-        _EVAL, "Validation and test steps; `derived`: the training steps without what is random.", None
+        _EVAL, "Validation and test steps; `derived`: the training steps without their randomness.", None
     )
     batch: tuple[Step, ...] = key(
-        _BATCH, "Steps that mix the samples of a training batch, with their labels, masks and boxes.", (), unsaid=True
+        _BATCH,
+        "Steps that mix the samples of a training batch, with their labels, masks and boxes.",
+        (),
+        omit_empty=True,
     )
-    output: Output = key(_OUTPUT, "What leaves the last step; of a pair also by target.", Output)
+    output: Output = key(_OUTPUT, "Format of the result; for pairs also by target.", Output)
     outputs: Arguments = field(default_factory=Arguments)
     file: str = field(default="<recipe>", compare=False)
     derived: bool = field(default=False, compare=False)
@@ -123,30 +129,30 @@ class Recipe(Displayed, RecipeMethods):
 
     @property
     def facts(self) -> Facts:
-        """What is known of the recipe's kind."""
+        """The facts of the recipe's kind."""
         return facts(self.kind)
 
     @property
     def targets(self) -> Arguments:
-        """Further images of the scene that a sample shows, by name."""
+        """Further images of a sample's scene, by name."""
         return self.inputs.targets
 
     @property
     def digest(self) -> str:
-        """64 hex digits that name what the recipe does; equal recipes have equal digests.
+        """64 hex digits that identify what the recipe does; equal recipes have equal digests.
 
-        Keys that are declared to change the run alone, such as `about` and `optimize`, do not count.
+        Keys that change no draw, such as `about` and `optimize`, do not count.
         """
         drawn = {name: value for name, value in canonical(self).items() if name not in _RUN_ONLY}
         return hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
 
     def walk(self) -> Iterator[Step]:
-        """Every step of both sections and of views, groups before their children, in file order."""
+        """Every step of `steps`, `views` and `eval`, groups before their children, in file order."""
         for step in (*self.listed("train"), *(self.eval or ())):
             yield from step.walk()
 
     def listed(self, mode: Mode) -> tuple[Step, ...]:
-        """The steps of `mode` as the file lists them, those of all views behind what they share; none without it."""
+        """The steps of `mode` as the file lists them, those of all views behind the shared ones; empty without any."""
         of_views = [step for view in self.views for step in view.steps] if mode == "train" else ()
         return (*(self.section(mode) or ()), *of_views)
 
@@ -156,14 +162,14 @@ class Recipe(Displayed, RecipeMethods):
 
     @property
     def last_epoch(self) -> int:
-        """The epoch from which on no number of a step changes, but those of `batch:`; 0 where none is scheduled."""
+        """The epoch from which no argument of a step changes, `batch:` aside; 0 without schedules."""
         return max((schedule.last_epoch(step.schedule) for step in self.walk() if step.schedule), default=0)
 
     def in_epoch(self, epoch: int) -> Recipe:
-        """The recipe with the numbers that its steps have in an epoch; the very recipe where none is scheduled.
+        """The recipe with the arguments that its steps have in an epoch; the recipe itself without schedules.
 
         Raises:
-            RecipeError: the epoch is no whole number from 0.
+            RecipeError: the epoch is not a whole number from 0.
 
         >>> import augrecipes as ar
         >>> step = {"Rotate": {"limit": {"from": 0, "to": 30, "epochs": 10}, "p": 1.0}}
@@ -182,10 +188,10 @@ class Recipe(Displayed, RecipeMethods):
         return self if recipe == self else recipe
 
     def view(self, name: str, *, shares: bool = False) -> Recipe:
-        """One view of a recipe of kind views as a recipe of kind image, whose sample is view 0 of that name.
+        """One view of a recipe of kind views as a recipe of kind image, whose samples are view 0 of that name.
 
-        Its steps keep the labels that key their draws; written as YAML they are labelled anew. `shares`: steps that all
-        views share draw for all tiles as one, so that tile k is view k.
+        Its steps keep the labels that key their draws; written as YAML and read again they get new ones. `shares`: all
+        tiles share the draws of the shared steps, so that tile k is view k.
 
         Raises:
             KeyError: there is no such view.
@@ -199,7 +205,7 @@ class Recipe(Displayed, RecipeMethods):
         return recipe if shares else replace(recipe, steps=tuple(step.unshared() for step in recipe.steps))
 
     def parts(self) -> tuple[Recipe, ...]:
-        """The recipe by itself or, of kind views, one recipe of kind image for each view."""
+        """The recipe alone or, in kind views, a recipe of kind image for each view."""
         return tuple(self.view(view.name) for view in self.views) or (self,)
 
 
@@ -221,17 +227,17 @@ _RUN_ONLY = frozenset(declared.field for declared in KEYS.values() if declared.c
 
 
 def canonical(value: Any) -> Any:
-    """Values as JSON has them, equal ones alike: 25.0 is 25; fields that do not compare are left out.
+    """Values in JSON's types, with equal values written alike: 25.0 is 25; fields that do not compare are left out.
 
     >>> canonical({"scale": (0.5, 1.0)})
     {'scale': [0.5, 1]}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        compared = [(each, getattr(value, each.name)) for each in fields(value) if each.compare]
+        parts = [(item, getattr(value, item.name)) for item in fields(value) if item.compare]
         return {
-            each.name: canonical(part)
-            for each, part in compared
-            if part or (part == 0 and part is not False) or not each.metadata.get("unsaid")
+            item.name: canonical(part)
+            for item, part in parts
+            if part or (part == 0 and part is not False) or not item.metadata.get("omit_empty")
         }
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in value.items()}

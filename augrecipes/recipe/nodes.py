@@ -1,4 +1,4 @@
-"""What a YAML file holds, with places: scalars by YAML 1.2, lists and mappings. No aliases, no tags, no objects."""
+"""The nodes of a YAML file, with places: YAML 1.2 scalars, lists and mappings. No aliases, no tags, no objects."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def resolve(text: str) -> bool | int | float | str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands: file as the user named it, 1-based line and column; and its characters in the text.
+    """A place in a file: the file as the user named it, 1-based line and column, and offsets in the text.
 
-    A list or mapping without brackets ends behind its last value.
+    A list or mapping without brackets ends with its last value.
     """
 
     file: str = "<recipe>"
@@ -72,7 +72,7 @@ NOWHERE = Place()
 
 @dataclass(slots=True, eq=False)
 class Scalar:
-    """One value: text, number, boolean or null. `written` is its text in the file."""
+    """A value: text, number, boolean or null; `written` is its text in the file."""
 
     value: Any
     place: Place
@@ -81,7 +81,7 @@ class Scalar:
 
 @dataclass(slots=True, eq=False)
 class ListNode:
-    """A list; `flow`: in brackets."""
+    """A list; `flow`: it is written in brackets."""
 
     items: list[Node]
     place: Place
@@ -90,7 +90,7 @@ class ListNode:
 
 @dataclass(slots=True, eq=False)
 class MappingNode:
-    """A mapping: each key is a Scalar with text; `at` gives the key's place; `flow`: in braces."""
+    """A mapping from names to nodes; `at` has the places of the keys; `flow`: it is written in braces."""
 
     entries: dict[str, Node]
     place: Place
@@ -98,7 +98,7 @@ class MappingNode:
     flow: bool = False
 
     def pairs(self) -> Iterator[tuple[str, Place, Node]]:
-        """Key, its place, and its value, in file order."""
+        """Yield each key, its place and its value, in file order."""
         for key, node in self.entries.items():
             yield key, self.at.get(key, node.place), node
 
@@ -107,7 +107,7 @@ Node = Scalar | ListNode | MappingNode
 
 
 def plain(node: Node) -> Any:
-    """The node as Python values.
+    """The Python value of a node.
 
     >>> plain(ListNode([Scalar(1, Place()), Scalar("a", Place())], Place()))
     [1, 'a']
@@ -121,30 +121,30 @@ def plain(node: Node) -> Any:
             return {key: plain(value) for key, value in node.entries.items()}
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two plain values are written alike: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    return bool(one == other)
+def same(first: Any, second: Any) -> bool:
+    """Whether two plain values are the same in a recipe: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return list(first) == list(second) and all(map(same, first.values(), second.values()))
+    return bool(first == second)
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and every node in it."""
+    """Yield the node and every node inside it."""
     yield node
-    inner = node.items if isinstance(node, ListNode) else node.entries.values() if isinstance(node, MappingNode) else ()
-    for part in inner:
+    parts = node.items if isinstance(node, ListNode) else node.entries.values() if isinstance(node, MappingNode) else ()
+    for part in parts:
         yield from walk(part)
 
 
 def from_value(value: Any, place: Place) -> Node:
-    """Python values as a node; every part stands at `place`.
+    """Turn Python values into a node; all its parts have the place `place`.
 
     Raises:
-        TypeError: a value that no recipe can hold.
+        TypeError: a value has a type that no recipe can hold.
     """
     if isinstance(value, Mapping):
         entries = {str(key): from_value(item, place) for key, item in value.items()}
@@ -157,7 +157,7 @@ def from_value(value: Any, place: Place) -> Node:
 
 
 def describe(node: Node) -> str:
-    """A node in a few words, for messages.
+    """Describe a node in a few words, for messages.
 
     >>> describe(Scalar("high", Place())), describe(Scalar(None, Place()))
     ("text 'high'", 'nothing')
@@ -177,5 +177,5 @@ def describe(node: Node) -> str:
 
 
 def short(text: str, most: int = 40) -> str:
-    """The beginning of a text that is longer than `most`."""
+    """A text, cut to `most` characters."""
     return text if len(text) <= most else text[: most - 3] + "..."

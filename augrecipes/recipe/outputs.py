@@ -1,9 +1,8 @@
 """The key `output:` of recipes, checked by the grammar.
 
-`normalize` speaks of the channels that leave. Lists are in the output's order: with `color: bgr` the first number is
-blue's. `imagenet` names the statistics of red, green and blue, whatever their order, so with `color: bgr` they are
-reversed; with `y`, `gray` and `ycbcr` they mean nothing and are an error. By the names of channels the order is
-theirs.
+`normalize` applies to the output's channels. Lists are in the output's order: with `color: bgr` the first number is
+blue's. `imagenet` stands for the statistics of red, green and blue, so with `color: bgr` they are reversed; with `y`,
+`gray` and `ycbcr` they are an error. Where channels have names, the statistics follow these.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from typing import Any
 
 from augrecipes.recipe import bands, grammar, inputs, keys, model, nodes, problems
 
-WHOLE = ("uint8", "uint16")  # dtypes of outputs that are levels
-# Of photographs in 0..1: mean and standard deviation of ImageNet's training images, RGB.
+WHOLE = ("uint8", "uint16")  # integer dtypes of outputs
+# Mean and standard deviation of ImageNet's training images in 0..1, RGB.
 _IMAGENET = model.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
 def imagenet(color: str, names: Sequence[str] = ()) -> model.Normalize:
-    """What `normalize: imagenet` stands for, in the order in which channels leave; `names`: of these channels.
+    """The statistics of `normalize: imagenet` in the order of the output's channels; `names`: names of the channels.
 
     >>> imagenet("bgr").mean, imagenet("rgb", ("g", "b", "r")).mean
     ((0.406, 0.456, 0.485), (0.456, 0.406, 0.485))
@@ -30,7 +29,7 @@ def imagenet(color: str, names: Sequence[str] = ()) -> model.Normalize:
 
 
 def build_output(context: keys.Context, node: nodes.Node | None) -> tuple[model.Output, dict[str, model.Output]]:
-    """The output of all targets, and of each target that is named (kind pair)."""
+    """Build the output of all targets, and that of each named target (kind pair)."""
     named: dict[str, nodes.MappingNode] = {}
     for key, place, value in node.pairs() if isinstance(node, nodes.MappingNode) and context.facts.scales else ():
         if key not in grammar.OUTPUT["properties"] and isinstance(value, nodes.MappingNode):
@@ -46,12 +45,12 @@ def build_output(context: keys.Context, node: nodes.Node | None) -> tuple[model.
     own = {key: value for key, value in values.items() if key not in named}
     scaled, by_target = {"normalize", "range"}, {}
     for target, inner in named.items():
-        # A target has what is said for all; of what contradicts, what is said of it.
-        theirs = values[target]
+        # A target inherits what is declared for all, except what contradicts its own keys.
+        of_target = values[target]
         where = nodes.MappingNode({**node.entries, **inner.entries}, inner.place, {**node.at, **inner.at})
-        unscaled = theirs.get("dtype") in WHOLE or not scaled.isdisjoint(theirs)
+        unscaled = of_target.get("dtype") in WHOLE or not scaled.isdisjoint(of_target)
         shared = {key: value for key, value in own.items() if not (unscaled and key in scaled)}
-        by_target[target] = _output(context, {**shared, **theirs}, where, f"output.{target}")
+        by_target[target] = _output(context, {**shared, **of_target}, where, f"output.{target}")
     return _output(context, own, node, "output"), by_target
 
 
@@ -79,7 +78,7 @@ def _output(context: keys.Context, values: dict[str, Any], node: nodes.MappingNo
 
 
 def _contradictions(output: model.Output, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that contradict others, and how."""
+    """Yield the keys that contradict others, and how."""
     normalize, whole = output.normalize, output.dtype in WHOLE
     if output.dtype == "uint16" and output.where == "device":
         yield "where", "uint16 leaves the host as it is; leave `where` out"
@@ -94,8 +93,8 @@ def _contradictions(output: model.Output, values: Mapping[str, Any]) -> Iterator
         where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
         yield "normalize", f"{output.dtype} cannot hold normalised values; use dtype: float32{where}"
     count = max(len(normalize.mean), len(normalize.std))
-    said = values["normalize"]
-    by_color = said == "imagenet" or any(isinstance(numbers, dict) for numbers in said.values())
+    written = values["normalize"]
+    by_color = written == "imagenet" or any(isinstance(numbers, dict) for numbers in written.values())
     if output.color in ("y", "gray") and count > 1:
         message = f"color: {output.color} has one channel, normalize has {count}"
         yield "normalize", f"{message}; give one mean and one std"

@@ -1,4 +1,4 @@
-"""`load`: from a gallery name, a file, text or a mapping to a Recipe. YAML events become nodes, here alone."""
+"""`load`: from a gallery name, a file, text or a mapping to a Recipe. Only this module reads YAML."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ from augrecipes.recipe import document, gallery, limits, model, variants, write
 from augrecipes.recipe.nodes import ListNode, MappingNode, Node, NumberError, Place, Scalar, plain, resolve
 from augrecipes.recipe.problems import Problems, reported
 
-# libyaml's event parser keeps its state on the heap, so nesting cannot overflow the stack; depth is bounded below.
+# libyaml's event parser keeps its state on the heap, so deep nesting cannot overflow the stack; `_node` bounds it.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-Source = str | os.PathLike[str] | Mapping[str, Any]  # of a recipe: what `load` takes
+Source = str | os.PathLike[str] | Mapping[str, Any]  # what `load` takes
 
 
 def load(
     source: Source, *, overrides: variants.Overrides = None, without: Sequence[str] = (), plugins: bool = True
 ) -> model.Recipe:
-    """A recipe: of the gallery, from a file, or written in Python.
+    """Load and check a recipe from the gallery, a file, text or a mapping.
 
     Args:
-        source: a gallery name such as `"folder-128"`; or a path: what ends in .yaml or .yml, holds a separator, or
-            names a file and no gallery recipe; or YAML text, which has a line break; or what such text would hold, as
-            a mapping. Text and mappings can extend recipes of the gallery, not files.
+        source: a gallery name such as `"folder-128"`; a path, recognised by .yaml, .yml or a separator, or because a
+            file of this name exists; YAML text, recognised by a line break; or a mapping with the same keys. Text and
+            mappings can extend recipes of the gallery, not files.
         overrides: values by address, as in a variant's `set:`, such as `{"RandomCrop.height": 64}`.
         without: addresses of steps to leave out, as in a variant's `without:`.
-        plugins: run the plugins of installed packages that it names. False, for the recipes of strangers: it may name
-            those that this program has run already, and no others; so with classes that installed packages announce.
+        plugins: run the plugins of installed packages that the recipe names. False, for recipes that you do not trust:
+            only plugins and classes that this process has loaded already may be named.
+
+    Returns:
+        The recipe: frozen, comparable, picklable.
 
     Raises:
-        RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
+        RecipeError: the recipe is invalid; `problems` lists every problem.
 
     >>> load("folder-128").name
     'folder-128'
@@ -53,23 +56,23 @@ def load(
 
 
 def as_recipe(recipe: model.Recipe | Source) -> model.Recipe:
-    """A Recipe as it is, and whatever else `load` takes loaded."""
+    """Return a Recipe unchanged, and load anything else that `load` takes."""
     return recipe if isinstance(recipe, model.Recipe) else load(recipe)
 
 
 def parse_text(
     text: str | bytes, *, file: str = "<recipe>", root: Path | None = None, **changes: Unpack[variants.Changes]
 ) -> model.Recipe:
-    """A recipe from YAML text.
+    """Load a recipe from YAML text.
 
     Args:
         text: the recipe; bytes are UTF-8.
         file: name shown in messages.
-        root: folder that paths of `extends:` stay inside and start from; None: only gallery names can be extended.
-        changes: what the caller changes.
+        root: folder that paths of `extends:` start from and stay inside; None: only gallery names can be extended.
+        changes: `overrides`, `without` and `plugins` of `load`.
 
     Raises:
-        RecipeError: it is no valid recipe; `problems` lists everything that is wrong.
+        RecipeError: the recipe is invalid; `problems` lists every problem.
 
     >>> parse_text("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]").steps[0].site
     'HorizontalFlip#1'
@@ -81,10 +84,10 @@ def parse_text(
 
 
 def parse_value(text: str) -> Any:
-    """One value as YAML reads it, for `--set KEY=VALUE`.
+    """Parse one YAML value, for `--set KEY=VALUE`.
 
     Raises:
-        RecipeError: it is no YAML value.
+        RecipeError: the text is no YAML value.
 
     >>> parse_value("[128, 1e-3, no]")
     [128, 0.001, 'no']
@@ -96,16 +99,16 @@ def parse_value(text: str) -> Any:
 def read_nodes(
     data: str | bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
 ) -> tuple[Node, list[str]]:
-    """The one document of a file as nodes, and the file's lines. Linear in the file's size.
+    """Read the one document of a file; return its node and its lines. Takes time linear in the file's size.
 
     Args:
-        data: the file.
+        data: the file's contents.
         file: its name in messages.
-        problems: where findings go.
-        reads: makes what builds the nodes, where the file is no recipe and may hold more than one, or more is asked.
+        problems: collects the problems.
+        reads: constructs another reader than YamlReader, for files that are no recipes.
 
     Raises:
-        Stop: nothing can be made of it; the problems are noted.
+        Stop: the file cannot be read; the problems are noted.
     """
     data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     text = limits.decode(data, file, problems)
@@ -123,30 +126,30 @@ def read_nodes(
 
 
 class YamlReader:
-    """Builds nodes from YAML events; notes what recipes do not allow, and stops at the limits."""
+    """Builds nodes from YAML events, notes what recipes do not allow, and stops at the limits."""
 
     def __init__(self, file: str, problems: Problems) -> None:
         self.file, self.problems = file, problems
         self.text = ""
         self.top: Node | None = None
         self._open: list[ListNode | MappingNode] = []
-        self._keys: list[Scalar | None] = []  # the key that waits for its value, one an open node
+        self._keys: list[Scalar | None] = []  # for each open node the key that waits for its value
         self._count = 0
-        self._end = 0  # of the last node
+        self._end = 0  # end of the last node
 
     def events(self, parsed: Iterable[Any]) -> Iterable[Any]:
-        """The events to take, of those that the file holds."""
+        """The events to build from; subclasses filter them."""
         return parsed
 
     def take(self, event: Any) -> None:
-        """Build on."""
+        """Add one event."""
         match event:
             case yaml.DocumentStartEvent():
                 if self.top is not None:
                     raise self.problems.stop("E110", self._place(event), "one file holds one recipe", "---")
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._keys.pop()
-                node = self._open.pop()  # it ends with its bracket, or with what it holds
+                node = self._open.pop()  # it ends with its bracket, or with its last value
                 mark: Any = event.end_mark
                 self._end = mark.index if node.flow else self._end
                 node.place = replace(node.place, end=self._end)
@@ -155,7 +158,7 @@ class YamlReader:
 
     def _place(self, event: Any) -> Place:
         mark, end = event.start_mark, event.end_mark.index
-        if getattr(event, "style", None) in ("|", ">"):  # a block has white space behind it
+        if getattr(event, "style", None) in ("|", ">"):  # libyaml counts white space behind a block
             while end > mark.index and self.text[end - 1].isspace():
                 end -= 1
         self._end = end
@@ -211,7 +214,7 @@ class YamlReader:
             return
         self._keys[-1] = None
         if key.written.startswith("\0"):
-            return  # no name, noted already
+            return  # an invalid key, noted already
         if key.written == "<<" and key.value == "<<":
             self.problems.add("E112", key.place, "merge keys are not allowed; write the keys out", "<<")
         elif key.written in parent.entries:
@@ -225,12 +228,12 @@ class YamlReader:
         if isinstance(node, Scalar) and (isinstance(node.value, str) or node.written):
             return node
         self.problems.add("E113", node.place, "a key is a plain name")
-        # A name that no other key has, so that reading goes on.
+        # A unique name, so that reading goes on.
         return Scalar("", node.place, f"\0{node.place.line}:{node.place.col}")
 
 
 def _syntax(error: yaml.YAMLError, text: str, file: str) -> tuple[Place, str]:
-    """Place and wording of a syntax error."""
+    """The place and message of a syntax error."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     message = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
     if mark is None:

@@ -1,4 +1,4 @@
-"""What is wrong with a recipe, all of it reported at once, and the way out: likely names, and edits of the text."""
+"""The problems of a recipe, all reported at once, with hints: likely names, and edits of the text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from augrecipes.recipe.nodes import Place, short
 
 
 def near(name: str, valid: Iterable[str]) -> Hint:
-    """The hint at the nearest of `valid`: it takes the place of `name`; empty when nothing is near."""
+    """A hint that replaces `name` by the nearest name of `valid`; empty when none is near."""
     likely = nearest(name, valid)
     return hint_at(likely, repr(likely)) if likely else NO_HINT
 
 
 def hint_at(name: str, shown: str = "") -> Hint:
-    """The hint at one name."""
+    """A hint that suggests one name."""
     return Hint(f"; did you mean {shown or name}?", (Fix("word", name),))
 
 
@@ -41,7 +41,7 @@ def _fold(name: str) -> str:
 
 
 def distance(a: str, b: str) -> int:
-    """Edits between two words; swapping two neighbours is one (optimal string alignment).
+    """The number of edits between two words; swapping neighbours is one edit (optimal string alignment).
 
     >>> distance("hieght", "height"), distance("sise", "size"), distance("", "ab")
     (1, 1, 2)
@@ -62,30 +62,30 @@ MOST = 100
 
 
 class Stop(Exception):  # noqa: N818 - control flow, never seen outside
-    """Nothing more can be found: the file cannot be read further."""
+    """The file cannot be read further; its problems are noted."""
 
 
-def noted(
+def lint_note(
     file: str, place: Position, message: str, code: str, name: str, severity: Severity, fixes: tuple[Fix, ...] = ()
 ) -> Diagnostic:
-    """What a lint says of a place in the recipe `file`, which may extend the file that the place is in."""
+    """The diagnostic of a lint at a place of the recipe `file`, which may extend the file of that place."""
     if place.origin and place.origin[1]:
         message += " (in {}:{}:{}, which this recipe extends)".format(*place.origin)
     return Diagnostic(message, place.line or 1, place.col or 1, code, name, file, severity, fixes)
 
 
 class Problems:
-    """Findings, in the order in which they were made."""
+    """Collects the problems of a recipe."""
 
     def __init__(self) -> None:
         self._found: list[Diagnostic] = []
         self._full = False
 
     def add(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> None:
-        """Note one problem, with the way out. What has no line, such as a missing file, stands at 1:1.
+        """Note one problem with its hint. A problem without a line, such as a missing file, is placed at 1:1.
 
         Raises:
-            Stop: there are too many; nobody reads on, and looking for likely names takes time.
+            Stop: there are too many problems to read, and each search for likely names takes time.
         """
         line, col = place.line or 1, place.col or 1
         message = short(message + hint.text, 400)
@@ -93,18 +93,18 @@ class Problems:
         if problem in self._found:
             return
         if any(f.code == "E115" and (f.file, f.line, f.col) == (place.file, line, col) for f in self._found):
-            return  # a number that cannot be used is wrong once, not also too small
+            return  # an unusable number is one problem, not also too small
         if len(self._found) >= MOST:
             self._full = True
             raise Stop
         self._found.append(problem)
 
     def note(self, problem: Diagnostic) -> None:
-        """Add a note to the problems."""
+        """Add a diagnostic as it is."""
         self._found.append(problem)
 
     def stop(self, code: str, place: Place, message: str, name: str = "", hint: Hint = NO_HINT) -> Stop:
-        """Note one problem after which reading cannot go on: `raise problems.stop(...)`."""
+        """Note a problem after which reading cannot go on: `raise problems.stop(...)`."""
         self.add(code, place, message, name, hint)
         return Stop()
 
@@ -121,13 +121,13 @@ class Problems:
         return tuple(problems)
 
     def error(self) -> RecipeError:
-        """All of them as one exception."""
+        """All problems as one exception."""
         return RecipeError(problems=self.all())
 
 
 @contextmanager
 def reported() -> Iterator[Problems]:
-    """Problems that end in one RecipeError, where there are some; what cannot be read further ends there."""
+    """A context that collects problems and raises them as one RecipeError at its end; Stop ends it early."""
     problems = Problems()
     with suppress(Stop):
         yield problems

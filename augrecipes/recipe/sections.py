@@ -1,4 +1,4 @@
-"""The keys `views:` and `batch:`: steps of several views of one image, and of whole batches, checked."""
+"""The keys `views:` and `batch:`: steps for several views of one image, and steps for whole batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_STEPS = ListNode([], NOWHERE)
 
 
 def build_views(context: keys.Context, top: MappingNode) -> tuple[NamedView, ...]:
-    """What `views:` says; what is wrong is noted and left out."""
+    """Build the entries of `views:`; invalid ones are noted and left out."""
     node, add = top.entries.get("views"), context.problems.add
     if not context.facts.views or node is None:
         return ()
@@ -41,7 +41,7 @@ def build_views(context: keys.Context, top: MappingNode) -> tuple[NamedView, ...
 
 
 def _view(context: keys.Context, name: str, place: Place, body: MappingNode, before: dict[str, NamedView]) -> NamedView:
-    """One entry; `before`: those that stand before it."""
+    """Build one entry; `before`: the entries before it."""
     add, label_ = context.problems.add, f"views.{name}"
     context.value(MappingNode({**body.entries, "steps": _NO_STEPS}, body.place, body.at), _LABELS, "E407", label_)
     values = {key: plain(node) for key, node in body.entries.items() if key in ("count", "of")}
@@ -60,7 +60,7 @@ def _view(context: keys.Context, name: str, place: Place, body: MappingNode, bef
 
 
 def check_places(context: keys.Context, steps: tuple[model.Step, ...]) -> None:
-    """Note the steps for which `correspondence:` has no matrix."""
+    """Note the steps that `correspondence:` cannot describe by a matrix."""
     for step in steps:
         record = records.op_record(step.name)
         if step.is_group and not step.args.get("replace"):
@@ -76,10 +76,10 @@ def check_places(context: keys.Context, steps: tuple[model.Step, ...]) -> None:
 
 
 def refuse_views(recipe: model.Recipe, what: str) -> None:
-    """RecipeError of a recipe of several views, for `what` is about one image; it says how to go on."""
+    """Raise RecipeError for a recipe of kind views, where `what` needs recipes of one image."""
     if recipe.views:
-        of = recipe.views[0].name
-        way = f"take its views one by one, each a recipe of one image: ar.load(...).view({of!r})"
+        name = recipe.views[0].name
+        way = f"take its views one by one, each a recipe of one image: ar.load(...).view({name!r})"
         raise RecipeError(f"{recipe.file}: {what} is not for recipes of kind {recipe.kind}; {way}")
 
 
@@ -87,7 +87,7 @@ _BATCH = {"$ref": "#/$defs/batchStep"}
 
 
 def step_schemas() -> dict[str, arguments.Schema]:
-    """JSON Schema of every step of `batch:` by its name."""
+    """The JSON Schema of every step of `batch:`, by name."""
     own = {"p": {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}, "id": STEP_KEYS["id"]}
     schemas: dict[str, arguments.Schema] = {
         name: mapping({**own, **record.arguments}, type=["object", "null"], description=record.about)
@@ -99,14 +99,14 @@ def step_schemas() -> dict[str, arguments.Schema]:
 
 
 def schema() -> arguments.Schema:
-    """JSON Schema of one step of `batch:`."""
+    """The JSON Schema of a step of `batch:`."""
     steps = {name: ramped(step) for name, step in step_schemas().items()}
     bare = [name for name, step in steps.items() if not step.get("required")]
     return {"anyOf": [{"enum": bare}, mapping(steps, minProperties=1, maxProperties=1)]}
 
 
 def build_batch(context: keys.Context, node: Node | None) -> tuple[model.Step, ...]:
-    """The steps of `batch:`, labelled; what is wrong is noted and left out."""
+    """Build the steps of `batch:`, labelled; invalid ones are noted and left out."""
     return () if node is None else model.label(_listed(context, node, "batch"))
 
 
@@ -123,15 +123,15 @@ def _build(context: keys.Context, node: Node) -> model.Step | None:
             context.problems.add("E302", place, message, name, problems.near(name, step_schemas()))
         return None
     body = MappingNode({}, place) if body is None else body
-    before, wanted = len(context.problems), {**schema, "required": ()}  # check_children says what a group wants
+    before, lenient = len(context.problems), {**schema, "required": ()}  # check_children notes missing steps
     if not isinstance(body, MappingNode):
-        context.value(body, wanted, "", name)
+        context.value(body, lenient, "", name)
         return None
     ramps = {key for key, part in schema["properties"].items() if is_ramped(part)}
     scheduled, bodies = step_keys.bodies(context, name, body, ramps)
     for body in bodies:
         if len(context.problems) == before:
-            context.value(body, wanted, "", name)
+            context.value(body, lenient, "", name)
     context.steps += 1
     values, nodes = plain(body), body.entries
     if "id" in nodes:
@@ -144,12 +144,12 @@ def _build(context: keys.Context, node: Node) -> model.Step | None:
         schedule=scheduled,
     )  # fmt: skip
     if step.is_group:
-        check_children(context, step, body, place, len(context.problems))  # whatever else is wrong
+        check_children(context, step, body, place, len(context.problems))  # even if there are other problems
     return step
 
 
 def check_batch(context: keys.Context, recipe: model.Recipe) -> None:
-    """Note steps of `batch:` that can act on no batch of this recipe."""
+    """Note steps of `batch:` that cannot act on batches of this recipe."""
     for step in (inner for top in recipe.batch for inner in top.walk() if not inner.is_group):
         if refused := MIXTURES[step.name].refused(recipe, step.args):
             context.problems.add("E316", context.place(step), refused, step.name)

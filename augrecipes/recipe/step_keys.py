@@ -1,4 +1,4 @@
-"""Keys of steps that hold more than values: schedules, the channels that a step acts on, and files that it names."""
+"""Keys of steps that need more than a schema: schedules, channels, and files."""
 
 from __future__ import annotations
 
@@ -21,62 +21,62 @@ from augrecipes.recipe.model import Step
 from augrecipes.recipe.nodes import MappingNode, Node, Place, from_value, plain, walk
 from augrecipes.recipe.problems import near
 
-_MOST = 64  # epochs in which a ramp is looked at
+_MOST = 64  # epochs in which a ramp is checked
 
 
 def bodies(
     context: Context, name: str, body: MappingNode, keys: Collection[str] | None = None
 ) -> tuple[Arguments, list[MappingNode]]:
-    """What is scheduled of a step, as written, and its body as it is in the epochs to be checked, the last one last.
+    """The schedules of a step as written, and its body in each epoch to check, the last epoch last.
 
-    A schedule that is none is noted as a problem, and its argument left out of the bodies.
+    An invalid schedule is noted, and its argument left out of the bodies.
 
     Args:
-        context: of the recipe.
-        name: of the step's class.
+        context: the recipe's context.
+        name: the step's class.
         body: its arguments, and the keys that any step may have.
-        keys: that may have schedules; None: all.
+        keys: the keys that may have schedules; None: all.
     """
-    may = [key for key in body.entries if key != "steps" and (keys is None or key in keys)]
-    written = {key: value for key in may if schedules_in(value := plain(body.entries[key]))}
+    allowed = [key for key in body.entries if key != "steps" and (keys is None or key in keys)]
+    written = {key: value for key in allowed if schedules_in(value := plain(body.entries[key]))}
     if not written:
         return Arguments(), [body]
     schedules = {key: value for key, value in written.items() if _is_fine(context, f"{name}.{key}", body.entries[key])}
     others = {key: node for key, node in body.entries.items() if key not in written}
 
     def in_epoch(epoch: int) -> MappingNode:
-        now = {
+        scheduled = {
             key: from_value(value_in(value, epoch, whole=is_whole(name, key)), body.entries[key].place)
             for key, value in schedules.items()
         }
-        every = {**others, **now}
-        return replace(body, entries={key: every[key] for key in body.entries if key in every})
+        entries = {**others, **scheduled}
+        return replace(body, entries={key: entries[key] for key in body.entries if key in entries})
 
     return Arguments(schedules), [in_epoch(epoch) for epoch in epochs_of(schedules)]
 
 
 def epochs_of(written: Mapping[str, Any]) -> list[int]:
-    """The epochs in which a step is looked at, the last one last: of many those of new numbers, and some of ramps.
+    """The epochs in which a step is checked, the last one last: those with new values, and samples of ramps.
 
     >>> epochs_of({"p": {"by_epoch": [0.5, 0.5, 1]}}), len(epochs_of({"p": {"from": 0, "to": 1, "epochs": 999}}))
     ([0, 2], 65)
     """
     last, epochs = last_epoch(written), set[int]()
-    for each in schedules_in(written):
-        listed = each.get("by_epoch")
+    for schedule in schedules_in(written):
+        listed = schedule.get("by_epoch")
         if listed is None:
-            epochs.update(int(each["epochs"]) * k // _MOST for k in range(_MOST + 1))
+            epochs.update(int(schedule["epochs"]) * k // _MOST for k in range(_MOST + 1))
         else:
             epochs.update(listed.index(value) for value in set(listed))
     return [*sorted(epochs - {last}), last]
 
 
 def _is_fine(context: Context, label: str, node: Node) -> bool:
-    """Whether the schedules in an argument are some; what is wrong with others is noted."""
+    """Whether all schedules in an argument are valid; problems are noted."""
     is_fine = True
-    for each in walk(node):
-        if isinstance(each, MappingNode) and is_schedule(each.entries):
-            is_fine &= context.value(each, BY_EPOCH if "by_epoch" in each.entries else RAMP, "E315", label)
+    for part in walk(node):
+        if isinstance(part, MappingNode) and is_schedule(part.entries):
+            is_fine &= context.value(part, BY_EPOCH if "by_epoch" in part.entries else RAMP, "E315", label)
     return is_fine
 
 
@@ -84,7 +84,7 @@ _CURE = "leave `channels` out"
 
 
 def step_channels(context: Context, node: Node, label: str) -> tuple[int, ...]:
-    """The numbers of a step's channels; what is wrong is noted."""
+    """The numbers of a step's channels; problems are noted."""
     if context.value(node, STEP_KEYS["channels"], "E309", label):
         try:
             return channel_numbers(plain(node), context.inputs.channel_names)
@@ -94,13 +94,13 @@ def step_channels(context: Context, node: Node, label: str) -> tuple[int, ...]:
 
 
 def limited(context: Context, step: Step, place: Place) -> Step:
-    """A step that acts on its `channels` alone; of a group, the steps in it that change values and name none."""
+    """Limit a step to its `channels`; in a group, limit the steps that change values and name no channels."""
     if not step.channels:
         return step
     named = _with_channels(replace(step, channels=()), step.channels)
     if not (any(leaf.channels for leaf in named.walk() if not leaf.is_group) or (step.is_group and not step.steps)):
-        none = "no step in it changes the values of these channels alone"
-        why = none if step.is_group else f"{step.name} {_why_all(step)}"
+        nothing = "no step in it changes the values of these channels alone"
+        why = nothing if step.is_group else f"{step.name} {_why_all(step)}"
         context.problems.add("E309", place, f"{why}: {_CURE}", f"{step.name}.channels")
     return named
 
@@ -116,7 +116,7 @@ def _with_channels(step: Step, channels: tuple[int, ...]) -> Step:
 
 
 def _why_all(step: Step) -> str:
-    """Why a step acts on all channels at once; empty for one that can do without some."""
+    """Why a step must act on all channels; empty where it can be limited to some."""
     record, count = op_record(step.name), len(step.channels)
     if not record.is_known:
         return "" if is_image_only(step.name) else "may move pixels, and all channels move with them"
@@ -133,7 +133,7 @@ _VALUES = (".yaml", ".yml", ".json")
 
 
 def step_files(context: Context, name: str, body: MappingNode) -> tuple[MappingNode, dict[str, Any]]:
-    """A step's arguments and its files: images are listed, and what a YAML or JSON file holds stands in its place."""
+    """A step's arguments and files: images are listed; a YAML or JSON file is replaced by its contents."""
     files, key = reference_files(context, name, body), op_record(name).reads
     for file in files.get("files", ()):
         if file.endswith(_VALUES) and context.resolved.read is not None:
@@ -145,7 +145,7 @@ def step_files(context: Context, name: str, body: MappingNode) -> tuple[MappingN
 
 
 def reference_files(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
-    """The files that a step reads, listed, and the folder that they are counted from."""
+    """The files that a step reads, and the folder to which their paths are relative."""
     argument, names = op_record(name).reads, op_record(name).reference_names
     node = body.entries.get(argument)
     paths = [] if node is None else [value] if isinstance(value := plain(node), str) else value

@@ -1,4 +1,4 @@
-"""Steps and groups: from nodes to the model, with every check that needs no other part of the recipe."""
+"""Build steps and groups from nodes, with all checks that need no other part of the recipe."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from augrecipes.recipe.step_keys import limited, step_channels, step_files
 
 RESERVED = ("p", *STEP_KEYS)
 _GROUPS = {name: catalog.own_part(schema) for name, schema in (grammar.GROUPS | grammar.POLICIES).items()}
-# Lints that nobody can heed who writes a policy: it stands behind a crop, and its steps have their places in a table.
+# Lints that authors of a policy cannot heed: it follows a crop, and a published table orders its steps.
 _PUBLISHED = frozenset({"L103", "L301", "L503"})
 _ID = re.compile(STEP_KEYS["id"]["pattern"])
 
 
 def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """The steps of a list node; what is wrong is noted and left out.
+    """Build the steps of a list node; invalid ones are noted and left out.
 
     Args:
-        context: of the recipe.
+        context: the recipe's context.
         node: the list.
-        key: where it stands, for messages.
+        key: its key, for messages.
         inside: the names of the groups around it.
     """
     return listed(context, node, key, lambda item: _build(context, item, inside))
 
 
 def listed(context: Context, node: Node, key: str, build: Callable[[Node], Step | None]) -> tuple[Step, ...]:
-    """What `build` makes of the items of a list node, where it makes something."""
+    """Build the items of a list node by `build`, without those for which it returns None."""
     if not isinstance(node, ListNode):
         context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
         return ()
@@ -48,7 +48,7 @@ def listed(context: Context, node: Node, key: str, build: Callable[[Node], Step 
 
 
 def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "") -> Step | None:
-    """The step of a node; `label`: what messages call it, where that is not its name."""
+    """Build one step; `label`: its name in messages, where that differs."""
     place, name, body = shape_of(context, node)
     context.steps += 1
     if context.steps > limits.MAX_STEPS:
@@ -86,14 +86,14 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
 def placed_step(
     context: Context, name: str, body: MappingNode, place: Place, arguments: Mapping[str, Any], **more: Any
 ) -> Step:
-    """A step that knows where it and its arguments stand, and the lints that its line silences."""
+    """A step with its place, those of its arguments, and the lints that its line silences."""
     places = Arguments({key: context.position(body.at.get(key, body.place)) for key in body.entries})
     position, ignored = context.position(place), context.ignored(place)
     return Step(name, Arguments(arguments), position=position, places=places, ignored=ignored, **more)
 
 
 def _check_step(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
-    """What is wrong with a step as a whole; `before`: how many problems there were before it was read."""
+    """Check a step as a whole; `before`: the number of problems before it was read."""
     name = step.name
     if name in GROUPS or name == groups.DEGRADE:
         check_children(context, step, body, place, before)
@@ -107,19 +107,19 @@ def _check_step(context: Context, step: Step, body: MappingNode, place: Place, b
 
 
 def check_children(context: Context, step: Step, body: MappingNode, place: Place, before: int) -> None:
-    """Note what is wrong with the steps in a group, in any epoch, if nothing is yet: `before` it was read."""
+    """Check a group's steps in all epochs; `before`: the number of problems before, as no check follows a problem."""
     draws = step.name == groups.ONE_OF and step.steps and step.p != 0 and len(context.problems) == before
     if draws and not any(
         any(map(chance, schedule.in_epoch(step, epoch).steps)) for epoch in (0, *schedule.ends(step.steps))
     ):
         context.problems.add("E310", place, "every step has weight p: 0, so none can be drawn", step.name)
-    for epoch in step_keys.epochs_of({str(k): each.schedule for k, each in enumerate((step, *step.steps))}):
+    for epoch in step_keys.epochs_of({str(k): node.schedule for k, node in enumerate((step, *step.steps))}):
         if len(context.problems) == before:
             checks.check_group(context, schedule.in_epoch(step, epoch), body, place)
 
 
 def _policy(context: Context, name: str, body: MappingNode, place: Place, inside: tuple[str, ...]) -> Step | None:
-    """The group that a policy stands for, under an id that begins with its name; it remembers how it was written."""
+    """The group that a policy stands for, with an id that begins with its name; `written` keeps the policy."""
     before, properties = len(context.problems), _GROUPS[name]["properties"]
     numbers = {key for key, part in properties.items() if key not in RESERVED and grammar.is_ramped(part)}
     scheduled, bodies = step_keys.bodies(context, name, body, numbers)
@@ -131,7 +131,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
         return None
     reserved = {key: body.entries[key] for key in RESERVED if key in body.entries}
     ids = (name, *(f"{name}-{number}" for number in range(2, len(context.ids) + 2)))
-    id_ = Scalar(next(each for each in ids if each not in context.ids), place)
+    id_ = Scalar(next(name for name in ids if name not in context.ids), place)
     ((kind, group),) = policies.group_of(name, arguments).items()
     entries = {key: from_value(value, place) for key, value in group.items()} | {"id": id_} | reserved
     at = {key: body.at.get(key, place) for key in reserved}
@@ -149,7 +149,7 @@ def _policy(context: Context, name: str, body: MappingNode, place: Place, inside
 
 
 def _with_schedules(step: Step, body: Mapping[str, Any]) -> Step:
-    """A step that was built as it is in the end, and those in it, with the schedules of what is written."""
+    """Add the schedules of a body as written to a step built for the last epoch, and to its children."""
     written = {key: value for key, value in body.items() if key != "steps" and schedule.schedules_in(value)}
     bodies = [inner for child in body.get("steps", ()) for inner in child.values()]
     steps = tuple(map(_with_schedules, step.steps, bodies))
@@ -161,7 +161,7 @@ def _silent(step: Step) -> Step:
 
 
 def shape_of(context: Context, node: Node) -> tuple[Place, str, Node | None]:
-    """Place, name and arguments of a step; an empty name where it is none, the problem noted."""
+    """Place, name and arguments of a step; an empty name, with the problem noted, where it is no step."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
         return node.place, node.value, None
     if not isinstance(node, MappingNode) or not node.entries:
@@ -169,12 +169,12 @@ def shape_of(context: Context, node: Node) -> tuple[Place, str, Node | None]:
         context.problems.add("E301", node.place, message, "step")
         return node.place, "", None
     name, place, body = next(node.pairs())
-    nothing = isinstance(body, Scalar) and body.value is None
+    is_empty = isinstance(body, Scalar) and body.value is None
     if name and len(node.entries) == 1:
-        return place, name, None if nothing else body
+        return place, name, None if is_empty else body
     if not name:
         message = "the name of the step is empty; write the name of a class"
-    elif nothing:
+    elif is_empty:
         others = ", ".join(list(node.entries)[1:4])
         message = f"a step has one key; indent its arguments ({others}) further than {name!r}"
     else:
@@ -242,7 +242,7 @@ def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
 
 
 def check_id(context: Context, node: Node, label: str) -> None:
-    """Note what keeps an id from being one; else it is taken from here on."""
+    """Check an id and register it, or note why it is invalid."""
     value = plain(node)
     problems = context.problems
     if not isinstance(value, str) or not _ID.fullmatch(value):
@@ -277,7 +277,7 @@ def _targets(context: Context, node: Node, label: str, *, one: bool) -> tuple[st
 
 
 def _arguments(context: Context, name: str, body: MappingNode, place: Place) -> dict[str, Any]:
-    """The arguments that are not reserved, checked against the class's schema."""
+    """The arguments without reserved keys, checked against the class's schema."""
     schema = _GROUPS.get(name) or registry.arguments(name) or {"properties": {}}
     properties: Mapping[str, Any] = schema["properties"]
     inner = ("steps",) if name in GROUPS else ("steps", "target") if name == groups.DEGRADE else ()

@@ -1,4 +1,4 @@
-"""The likely valid name, or what to write: what it is called elsewhere first, then the nearest spelling."""
+"""Suggest a valid name or value: first by names in other libraries, then by spelling."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from augrecipes.recipe.problems import hint_at, near
 from augrecipes.recipe.write import flow
 
 _OWN_CLASS = Hint("; make a class of yours known with augrecipes.register(cls), or name its plugin under `plugins:`")
-_SNIPPET = re.compile(r"`([^`]+)`")  # of the tables' words: YAML that a recipe may hold
+_SNIPPET = re.compile(r"`([^`]+)`")  # YAML in the words of the tables
 
 
 def step(name: str, args: Any, valid: Iterable[str]) -> Hint:
-    """What to write for an unknown step with the arguments `args`.
+    """The hint for an unknown step with the arguments `args`.
 
     >>> step("RandomRotation", None, ["Rotate"])
     Hint(text='; did you mean Rotate?', fixes=(Fix(action='word', text='Rotate'),))
@@ -37,7 +37,7 @@ def step(name: str, args: Any, valid: Iterable[str]) -> Hint:
 
 
 def argument(cls: str, name: str, args: Mapping[str, Any], valid: Sequence[str]) -> Hint:
-    """What to write for an unknown argument of a step `cls` with the arguments `args`, or an empty hint.
+    """The hint for an unknown argument of a step `cls` with the arguments `args`; may be empty.
 
     >>> argument("RandomCrop", "sise", {"sise": 3}, ["height", "width"]).text
     ''
@@ -72,18 +72,18 @@ def _size(cls: str, value: Any) -> Hint:
 
 
 def _entries(cls: str, arguments: Mapping[str, Any], joint: str) -> Hint:
-    """Arguments to write; their names alone where the class does not take the values."""
+    """A hint to write arguments; their names alone where the class does not take the values."""
     return _write(flow(arguments)[1:-1], "entry") if _accepted(cls, arguments) else hint_at(joint.join(arguments))
 
 
 def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a class's schema takes all of these."""
+    """Whether a class's schema accepts all of the arguments."""
     takes = history.valid_arguments(cls)
     return all(key in takes and not check_value(takes[key], from_value(arguments[key], Place())) for key in arguments)
 
 
 def value(cls: str, name: str, code: str, written: Any) -> Hint:
-    """What to say of a value that an argument does not take, or an empty hint.
+    """The hint for a value that an argument does not take; may be empty.
 
     >>> value("Solarize", "threshold_range", "E307", [0, 128]).text
     '; it is in fractions of full scale: level 128 is 0.5'
@@ -98,7 +98,7 @@ def value(cls: str, name: str, code: str, written: Any) -> Hint:
 
 
 def top_key(name: str, valid: Iterable[str]) -> Hint:
-    """What to write for an unknown key of the recipe, or an empty hint."""
+    """The hint for an unknown key of the recipe; may be empty."""
     return _known(history.KEYS.get(name), "entry") or near(name, valid)
 
 
@@ -107,7 +107,7 @@ def _write(yaml: str, action: Literal["step", "entry"], why: str = "") -> Hint:
 
 
 def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
-    """A name of the tables as a question; words as they are, and each `snippet` of them as a fix."""
+    """The hint for a table's text: a name becomes a question, and each `snippet` of an explanation a fix."""
     if not text:
         return NO_HINT
     if " " not in text:

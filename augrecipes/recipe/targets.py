@@ -1,7 +1,7 @@
-"""Further images of one scene, the key `targets:`: what each is, and how it is checked.
+"""Further images of one scene, the key `targets:`.
 
-A sample has them beside its image under names of their own: a second date, a depth map, a flow. All move with the
-image; each has an interpolation, a fill, a dtype and a grid of its own.
+A sample has them beside its image under their own names: a second date, a depth map, a flow field. All move with the
+image; each has its own interpolation, fill, dtype and grid.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from augrecipes.recipe import grammar, keys, nodes
 from augrecipes.recipe.inputs import Inputs
 
 LikeName = Literal["image", "mask", "masks", "vectors", "normals"]
-_MOST = 64  # pixels along one of the other grid
-# Channels of those that have a fixed number of them; masks have no axis of channels.
+_MOST = 64  # the largest ratio of two grids
+# Channels of targets with a fixed number of them; masks have no channel axis.
 CHANNELS: dict[str, int] = {"mask": 1, "masks": 1, "vectors": 2, "normals": 3}
-# Names that samples, batches and the steps of albumentations have for something else.
+# Names that samples, batches and albumentations' steps use for something else.
 _TAKEN = frozenset({
     "epoch", "keypoint_number",
     "keypoint_object", "mask3d", "masks3d", "object", "padding", "params", "volume", "volumes",
@@ -35,12 +35,12 @@ class Target:
     Attributes:
         like: `image`; `mask` or `masks` (N, H, W), labels or numbers such as depth; `vectors` H×W×2, u and v in px;
             `normals` H×W×3.
-        share: of images: `all`, steps that change values draw once for all; `geometry`, they draw for each.
-        interpolation: None: that of images or of masks, as each step says; of vectors and normals linear.
-        fill: what it has where steps have no pixels; None: what the step writes into images or masks; of vectors and
-            normals 0, and what hides pixels leaves them.
-        dtype: that it has; None: as it comes. Vectors and normals are float32.
-        scale: its pixels along one of the image, or one divided by as many of the image's along one of its own.
+        share: for images: `all`: steps that change values draw once for all images; `geometry`: they draw for each.
+        interpolation: None: each step's interpolation for images or masks; linear for vectors and normals.
+        fill: the value where steps have no pixels; None: the step's fill for images or masks, for vectors and normals
+            0, and steps that hide pixels leave these alone.
+        dtype: its dtype; None: any. Vectors and normals are float32.
+        scale: its pixels per pixel of the image, a whole number or one divided by a whole number.
         presence: whether a sample must have it.
     """
 
@@ -54,17 +54,17 @@ class Target:
 
     @property
     def is_image(self) -> bool:
-        """Whether steps change its values, as those of the image."""
+        """Whether steps change its values as they do the image's."""
         return self.like == "image"
 
     @property
     def has_directions(self) -> bool:
-        """Whether its values turn with the image."""
+        """Whether its values are directions, which turn with the image."""
         return self.like in ("vectors", "normals")
 
     @property
     def factor(self) -> Fraction:
-        """Its pixels along one of the image.
+        """`scale` as an exact fraction.
 
         >>> Target("image", scale=0.25).factor, Target("image", scale=2).factor
         (Fraction(1, 4), Fraction(2, 1))
@@ -73,13 +73,13 @@ class Target:
 
     @property
     def sampling(self) -> int | None:
-        """OpenCV's number of its interpolation; None: what each step says."""
+        """OpenCV's number of its interpolation; None: the step's own."""
         name = self.interpolation or ("linear" if self.has_directions else None)
         return None if name is None else INTERPOLATION[name]
 
 
 def coarsest_cell(targets: Mapping[str, Target]) -> int:
-    """Pixels of the image along one of the coarsest target: those of windows begin at multiples of it.
+    """The image's pixels along a pixel of the coarsest target; windows begin at multiples of this.
 
     >>> coarsest_cell({"a": Target("image", scale=0.5), "b": Target("mask", scale=0.25)})
     4
@@ -88,12 +88,12 @@ def coarsest_cell(targets: Mapping[str, Target]) -> int:
 
 
 def missing_targets(targets: Mapping[str, Target], there: Any) -> list[str]:
-    """Names of targets that a sample must have, and that are not there."""
+    """The names of required targets that are not in `there`."""
     return [name for name, target in targets.items() if target.presence == "required" and name not in there]
 
 
 def build_targets(context: keys.Context, node: nodes.Node | None, inputs: Inputs) -> dict[str, Target]:
-    """What `targets:` says; what is wrong is noted and left out."""
+    """Build the entries of `targets:`; invalid ones are noted and left out."""
     targets: dict[str, Target] = {}
     if node is not None and not isinstance(node, nodes.MappingNode):
         message = f"must be a mapping of targets, got {nodes.describe(node)}"
@@ -119,7 +119,7 @@ def _wrong_name(name: str, taken: frozenset[str]) -> str:
 
 
 def _contradictions(target: Target, inputs: Inputs) -> Iterator[tuple[str, str]]:
-    """Keys that do not go with what the target is like, or with others, and why."""
+    """Yield the keys of a target that contradict others, and how."""
     like, fill = target.like, target.fill
     channels = CHANNELS.get(like, inputs.channels)
     if target.share != "all" and not target.is_image:

@@ -1,4 +1,4 @@
-"""Variants: `extends`, `set` and `without`, made on nodes, so that every message keeps its place."""
+"""Resolve variants, `extends`, `set` and `without`, on nodes, so that every message keeps its place."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CLASS = "__class_fullname__"
 
 
 def pipeline_of(top: MappingNode) -> MappingNode | None:
-    """The outermost transform of a saved pipeline, with its class; None: `top` is none."""
+    """The outermost transform of a pipeline saved by A.save; None where `top` is no such pipeline."""
     pipeline = top.entries.get("transform", top)
     return pipeline if isinstance(pipeline, MappingNode) and CLASS in pipeline.entries else None
 
 
 def refuse_saved(top: MappingNode, problems: Problems) -> None:
-    """Note what a saved pipeline is, and how it becomes a recipe.
+    """Refuse a pipeline saved by A.save, and note how it becomes a recipe.
 
     Raises:
-        Stop: `top` is one.
+        Stop: `top` is such a pipeline.
     """
     if (pipeline := pipeline_of(top)) is None:
         return
@@ -34,14 +34,14 @@ def refuse_saved(top: MappingNode, problems: Problems) -> None:
     version = f"albumentations {release.value}" if isinstance(release, Scalar) else "albumentations"
     steps = pipeline.entries.get("transforms")
     count = counted(len(steps.items) if isinstance(steps, ListNode) else 1, "transform")
-    file = "FILE" if top.place.file.startswith("<") else top.place.file  # else a text or a mapping of the caller's
+    file = "FILE" if top.place.file.startswith("<") else top.place.file  # text or a mapping has no file
     way = f"`augrecipes import {file} -o recipe.yaml`, or ar.from_albumentations, makes it one"
     message = f"{version} saved this pipeline of {count}, which is not a recipe: {way}"
     raise problems.stop("E117", top.place, message, "A.save")
 
 
 _OWN_KEYS = ("extends", "set", "without")
-# Reads the bytes of one file into nodes and lines; given by the parser, which alone knows YAML.
+# Reads a file into nodes and lines; the parser passes this, because only it reads YAML.
 Read = Callable[[str | bytes, str, Problems], tuple[Node, list[str]]]
 
 
@@ -49,12 +49,12 @@ Overrides = Mapping[str, Any] | None
 
 
 class Changes(TypedDict, total=False):
-    """What the caller of a parser changes.
+    """Arguments of `load` that change a recipe.
 
     Attributes:
         overrides: values by address, as in a variant's `set:`.
         without: addresses of steps to leave out, as in a variant's `without:`.
-        plugins: run those that the recipe names; False: it may name those that have run in this process alone.
+        plugins: run the plugins that the recipe names; False: only those that this process has loaded may be named.
     """
 
     overrides: Overrides
@@ -64,16 +64,16 @@ class Changes(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """One mapping without `extends`, `set` and `without`.
+    """A recipe with `extends`, `set` and `without` resolved.
 
     Attributes:
         top: the mapping.
-        lines: the lines of every file that took part, by file name.
-        file: the file that was asked for.
-        extends: where it says what it extends.
-        partial: what it extends could not be read, so keys may be missing.
-        runs_plugins: packages may be imported that announce what it names.
-        read: reads what stands in a file that it names; None: nobody does.
+        lines: the lines of every file involved, by file name.
+        file: the recipe's own file.
+        extends: the position of its `extends:`.
+        partial: a file that it extends could not be read, so keys may be missing.
+        runs_plugins: plugins that it names may be imported.
+        read: reads files that steps name; None: no files may be read.
     """
 
     top: MappingNode
@@ -87,12 +87,12 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of the chain.
+    """A file of the chain of `extends:`.
 
     Attributes:
-        shown: as messages name it.
-        path: resolved; None for text that came from no file.
-        root: resolved folder that paths stay inside; None: no paths at all.
+        shown: its name in messages.
+        path: its resolved path; None for text without a file.
+        root: the resolved folder that paths stay inside; None: no paths are allowed.
     """
 
     shown: str
@@ -101,11 +101,11 @@ class SourceFile:
 
 
 class Variants:
-    """Follows the chain of `extends` from one file.
+    """Follows the chain of `extends:` from one file.
 
     Args:
         read: reads bytes into nodes.
-        problems: where findings go.
+        problems: collects the problems.
     """
 
     def __init__(self, read: Read, problems: Problems) -> None:
@@ -121,7 +121,7 @@ class Variants:
         """
         top = self._one(data, source, ())
         extends_place = top.at.get("extends", Place())
-        if not self._partial:  # else addresses would be looked for in vain
+        if not self._partial:  # in a partial recipe valid addresses may not exist
             here = Place("<overrides>")
             values = MappingNode({}, here)
             for address, value in (changes.get("overrides") or {}).items():
@@ -146,12 +146,12 @@ class Variants:
             if parent is None:
                 return top
             for key, place, node in parent.pairs():
-                # What the variant says itself replaces; its version counts too, so a missing one is noticed.
+                # The variant's own keys win; `version` is not inherited, so that a missing one is noticed.
                 if key not in top.entries and key != "version":
                     top.entries[key], top.at[key] = node, place
-            theirs, own = parent.entries.get("plugins"), top.entries.get("plugins")
-            if isinstance(theirs, ListNode) and isinstance(own, ListNode) and theirs is not own:
-                top.entries["plugins"] = ListNode([*theirs.items, *own.items], own.place)  # steps of either need theirs
+            base, own = parent.entries.get("plugins"), top.entries.get("plugins")
+            if isinstance(base, ListNode) and isinstance(own, ListNode) and base is not own:
+                top.entries["plugins"] = ListNode([*base.items, *own.items], own.place)  # the steps need both
         elif changes:
             key = next(iter(changes))
             problems.add("E507", top.at[key], f"`{key}:` changes what `extends:` names; add `extends: NAME`", key)
@@ -159,7 +159,7 @@ class Variants:
         return top
 
     def _extended(self, node: Node, source: SourceFile, chain: tuple[SourceFile, ...]) -> MappingNode | None:
-        """The mapping that `extends: node` means; None, with the problem noted, where it cannot be read."""
+        """The mapping that `extends: node` names; None, with the problem noted, where it cannot be read."""
         parent = None
         try:
             parent = self._parent(node, source, (*chain, source))
@@ -167,8 +167,8 @@ class Variants:
             self._partial = True
         elsewhere = {problem.file for problem in self._problems.all()}
         if self._partial and not chain and elsewhere and source.shown not in elsewhere:
-            # Said here too: the file that was asked for is the one that the reader has open.
-            message = f"what this extends cannot be read; see {', '.join(sorted(elsewhere))}"
+            # Repeat the problem in the recipe's own file, which its author has open.
+            message = f"the recipe that this extends cannot be read; see {', '.join(sorted(elsewhere))}"
             self._problems.add("E501", node.place, message, "extends")
         return parent
 
@@ -194,7 +194,7 @@ class Variants:
         return self._one(data, parent, chain)
 
     def _locate(self, name: str, place: Place, source: SourceFile) -> SourceFile:
-        """The file that `extends: name` means."""
+        """The file that `extends: name` names."""
         problems = self._problems
         if name in gallery.gallery_names():
             path = gallery.path(name).resolve()
@@ -206,20 +206,20 @@ class Variants:
             path = (source.path.parent / name).resolve()
             if not path.exists() and not path.suffix:
                 path = path.with_name(f"{path.name}{gallery.SUFFIX}")
-            inside, there = path.is_relative_to(source.root), path.is_file()
+            is_inside, exists = path.is_relative_to(source.root), path.is_file()
         except (OSError, ValueError, RuntimeError) as error:  # a null byte, too long a name, a loop of links
             raise problems.stop("E501", place, f"{name[:80]!r} cannot be read: {error}", "extends") from None
-        if not inside:
+        if not is_inside:
             message = f"{name!r} leads out of {source.root.name or source.root}/; only files inside it can be extended"
             raise problems.stop("E502", place, message, "extends")
-        if not there:
+        if not exists:
             message = f"{name!r} is neither a recipe of the gallery nor a file next to this one"
             raise problems.stop("E501", place, message, "extends", near(name, gallery.gallery_names()))
         shown = os.path.normpath(os.path.join(os.path.dirname(source.shown), name))  # noqa: PTH118, PTH120 - as written
         return SourceFile(shown, path, source.root)
 
     def _change(self, top: MappingNode, values: Node | None, without: Node | None) -> None:
-        """Apply `set` and `without`. Both count steps as they stood before either."""
+        """Apply `set` and `without`; both number steps as they were before either."""
         add = self._problems.add
         if values is not None and not isinstance(values, MappingNode):
             message = f"must be a mapping such as {{RandomCrop.height: 64}}, got {describe(values)}"
@@ -229,7 +229,7 @@ class Variants:
         if not left_out and not (values and values.entries):
             return
         steps = addresses.Steps(top)
-        gone: dict[int, tuple[addresses.StepNode, Place]] = {}
+        removed: dict[int, tuple[addresses.StepNode, Place]] = {}
         for item in left_out:
             address = plain(item)
             if not isinstance(address, str):
@@ -239,10 +239,10 @@ class Variants:
             elif addressed[1]:
                 add("E507", item.place, "leaves out whole steps; an argument is changed with `set:`", address)
             else:
-                gone[id(addressed[0])] = addressed[0], item.place
+                removed[id(addressed[0])] = addressed[0], item.place
         for address, place, value in values.pairs() if values else ():
             addresses.assign(top, steps, address, place=place, value=value, problems=self._problems)
-        addresses.remove(step for step, _ in gone.values())
-        for step, place in gone.values():
-            if not step.parent.items:  # a group that this leaves empty is an error of the variant
+        addresses.remove(step for step, _ in removed.values())
+        for step, place in removed.values():
+            if not step.parent.items:  # an empty group is the fault of the variant, not of its base
                 step.parent.place = place

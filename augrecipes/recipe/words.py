@@ -1,4 +1,4 @@
-"""Steps in words: what each is and takes, its arguments, its label, and the random parameters of a sample."""
+"""Describe steps in words: facts and arguments of a class, labels, and the random parameters of a sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from augrecipes.ops.registry import effective
 from augrecipes.ops.schedule import is_schedule
 from augrecipes.recipe import arguments, grammar, model, sections
 
-_MOST = 5  # facts of one step
+_MOST = 5  # facts that are shown of one step
 _TABLES = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
@@ -27,7 +27,7 @@ _RUNS = {"host-drawn": "natively, but Python draws, because boxes decide what", 
 
 
 def text(value: Any, levels: int = 20) -> str:
-    """A value as recipes write it, without braces; so many levels of it, as what was forged has any number.
+    """A value as recipes write it, without outer braces; at most `levels` deep, because forged input may be endless.
 
     >>> text({"size": (224, 224), "pad": None})
     'size: [224, 224], pad: null'
@@ -58,7 +58,7 @@ def in_epochs(schedule: Mapping[str, Any]) -> str:
 
 
 def brief(description: Mapping[str, Any]) -> str:
-    """A step, as `compiler.prefix.described`, in one line: what differs from its class's defaults.
+    """A step, as `compiler.prefix.described` gives it, in one line: what differs from its class's defaults.
 
     >>> brief({"step": "CenterCrop", "height": 8, "width": 8, "p": 1.0})
     'CenterCrop(height: 8, width: 8)'
@@ -75,7 +75,7 @@ def brief(description: Mapping[str, Any]) -> str:
 
 
 def short_label(label: str, longest: int) -> str:
-    """A stage's label in at most so many characters: of a joined step its first part and a count.
+    """A stage's label in at most `longest` characters; a joined step shows its first part and a count.
 
     >>> short_label("JoinedWarps(Rotate#1 + RandomCrop#1 + HorizontalFlip#1)", 28)
     'JoinedWarps(Rotate#1 + 2)'
@@ -90,8 +90,8 @@ def short_label(label: str, longest: int) -> str:
 def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     """Random parameters in words: an angle of 17.3°, brightness × 1.08, a window of 224×224 at (30, 12).
 
-    Steps keep them by name; the names say what the numbers are, whatever the class. Empty where none can be said.
-    `whole`: however many they are, and how it interpolates and compresses.
+    The parameters' names decide the wording, whatever the class. `whole`: all of them, interpolation and compression
+    included.
 
     >>> in_words({"brightness": 1.0834, "hue": -0.012, "shape": (3, 4)})
     'brightness × 1.08, hue −0.012'
@@ -101,10 +101,10 @@ def in_words(params: Mapping[str, Any], *, whole: bool = False) -> str:
     left_out = {*_TABLES["left_out"]} - ({"interpolation", "image_type"} if whole else set())
     known = {name: value for name, value in params.items() if name not in left_out and value is not None}
     if "rotate" in known or "angle" in known:
-        known.pop("matrix", None)  # which follows from it
+        known.pop("matrix", None)  # follows from the angle
     if "side" in known:
-        known.pop("kernel", None)  # the same
-    if not {"alpha", "beta"} <= known.keys():  # which say contrast and brightness together alone
+        known.pop("kernel", None)  # follows from the side
+    if not {"alpha", "beta"} <= known.keys():  # only together they are contrast and brightness
         known = {{"alpha": "α", "beta": "β"}.get(name, name): value for name, value in known.items()}
     facts = [fact for name, value in known.items() if (fact := _fact(name, value))]
     shown = facts if whole or len(facts) <= _MOST else [*facts[:_MOST], "…"]
@@ -189,7 +189,7 @@ _SPECIAL: dict[str, Callable[[Any], str]] = {
 
 
 def _number(value: Any) -> str:
-    """Three digits that count, with a true minus.
+    """Three significant digits, with a true minus.
 
     >>> _number(-0.0123), _number(1234.5)
     ('−0.0123', '1234')
@@ -207,7 +207,7 @@ def step_names() -> list[str]:
 
 
 def step_facts(name: str) -> dict[str, Any]:
-    """What there is to say of a step of this name, which is one of `step_names`.
+    """The facts of a step, by its name in `step_names`.
 
     >>> facts = step_facts("StainJitter")
     >>> list(facts)
@@ -256,7 +256,7 @@ def _argument_facts(name: str, schema: arguments.Schema) -> Iterator[dict[str, s
 
 
 def _range(schema: arguments.Schema) -> str:
-    """Between which bounds its numbers lie; empty without bounds.
+    """The bounds of a schema's numbers, in words; empty without bounds.
 
     >>> _range({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}]})
     'greater than 0'

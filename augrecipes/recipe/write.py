@@ -1,4 +1,4 @@
-"""A recipe as YAML that loads to an equal recipe."""
+"""Write a recipe as YAML that loads to an equal recipe."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from augrecipes.recipe.model import DERIVED, KEYS, Inputs, Output, Recipe, Step,
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Comments on one line of a recipe: what stands above it, line by line, and what stands behind it."""
+    """Comments on a line of a recipe: lines `above` it, and text `beside` it."""
 
     above: tuple[str, ...] = ()
     beside: str = ""
 
 
-# Of the lines of a recipe, by what they say: `()` the head, `("output",)` a key, `("steps", 0, 2)` the third step in
-# the group that is the first step, `("steps", 0, 3)` behind its last one.
+# The line of a recipe: `()` is the head, `("output",)` a key, `("steps", 0, 2)` the third child of the group that is
+# the first step, `("steps", 0, 3)` the place behind its last child.
 At = tuple[str | int, ...]
 Remarks = Mapping[At, Remark]
 
@@ -53,7 +53,7 @@ def to_yaml(recipe: Recipe, remarks: Remarks | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-# Of each line what it is, if remarks can be on it, its indent and its text.
+# Lines: position for remarks, if it can have some, indent, and text.
 Lines = Iterator[tuple[At | None, str, str]]
 
 
@@ -68,7 +68,7 @@ def _lines(recipe: Recipe) -> Lines:
 
 
 def _mapping(name: str, value: dict[str, Any] | None) -> Lines:
-    """A key and a mapping, of which an empty one is not written."""
+    """A key with a mapping; nothing for an empty one."""
     if value:
         yield (name,), "", f"{name}: {flow(value)}"
 
@@ -77,8 +77,8 @@ def _targets(recipe: Recipe) -> Lines:
     if recipe.targets:
         yield ("targets",), "", "targets:"
     for name, target in recipe.targets.items():
-        said = {"like": target.like, **_changed(target, targets.Target(target.like))}
-        yield None, "  ", f"{name}: {flow(said)}"
+        keys = {"like": target.like, **_changed(target, targets.Target(target.like))}
+        yield None, "  ", f"{name}: {flow(keys)}"
 
 
 def _steps(recipe: Recipe) -> Lines:
@@ -128,7 +128,7 @@ _WRITERS: dict[str, Callable[[Recipe], Lines]] = {
 
 
 def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Lines:
-    """A key and its steps."""
+    """A key with its steps."""
     yield at if at == (key,) else None, indent, f"{key}:" if steps else f"{key}: []"
     for place, step in enumerate(steps):
         yield from _step(step, (*at, place), indent + "  ")
@@ -136,7 +136,7 @@ def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Line
 
 
 def body_of(step: Step) -> dict[str, Any]:
-    """What is written of a step: its arguments, and the keys that any step may have."""
+    """A step's mapping as written: its arguments, and the keys that any step may have."""
     keys = {"channels": list(step.channels), "target": list(step.target)}
     keys |= {"at": step.at, "share": step.share, "id": step.id, "p": step.p}
     body = {key: value for key, value in keys.items() if value or value == 0}
@@ -144,13 +144,13 @@ def body_of(step: Step) -> dict[str, Any]:
 
 
 def _plain(step: Step) -> dict[str, Any]:
-    """A step as values, with what is in it."""
+    """A step with its children as plain values."""
     return {step.name: body_of(step) | ({"steps": [_plain(child) for child in step.steps]} if step.steps else {})}
 
 
 def _as_written(step: Step) -> Step:
-    """The policy that a group was written as, if it is still that policy's; else the group. Its channels are those of
-    the steps in it that say no others."""
+    """The policy that a group was written as, if the group is still the policy's; otherwise the group, whose channels
+    its steps do not repeat."""
     if step.channels and step.steps:
         step = replace(step, steps=tuple(_without_channels(child, step.channels) for child in step.steps))
     if step.written is None:
@@ -158,19 +158,19 @@ def _as_written(step: Step) -> Step:
     scheduled = step.written.schedule.plain()
     ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
     schedule = frozen.Arguments({**scheduled, **step.schedule.plain()})
-    said: dict[str, Any] = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
-    written = replace(step.written, schedule=schedule, **said)
+    keys: dict[str, Any] = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
+    written = replace(step.written, schedule=schedule, **keys)
     return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step
 
 
 def _without_channels(step: Step, channels: tuple[int, ...]) -> Step:
-    """A step that takes the channels of the group around it, where it has the same."""
+    """Remove the channels that a step shares with the group around it."""
     steps = tuple(_without_channels(child, channels) for child in step.steps)
     return replace(step, steps=steps, channels=() if step.channels == channels else step.channels)
 
 
 def _by_name(steps: tuple[Step, ...], names: Sequence[Any]) -> tuple[Step, ...]:
-    """Steps with the names of their channels instead of numbers, as far as they have names."""
+    """Replace the numbers of steps' channels by names, where channels have names."""
     name = dict(enumerate(names))
     return tuple(
         replace(step, channels=tuple(name.get(k, k) for k in step.channels), steps=_by_name(step.steps, names))
@@ -191,7 +191,7 @@ def _step(step: Step, at: At, indent: str) -> Lines:
 
 
 def views_of(views: grammar.TtaViews) -> dict[str, Any]:
-    """What is written of `tta:`."""
+    """The mapping under `tta:`."""
     return {key: value for key, value in asdict(views).items() if value is not None}
 
 
@@ -232,10 +232,10 @@ def _output(output: Output, names: Sequence[str]) -> dict[str, Any]:
 
 
 def text_of(document: Mapping[str, Any]) -> str:
-    """A document of Python values as YAML text, with a line for each key and each step.
+    """Write a document of Python values as YAML text, with a line for each key and each step.
 
     Raises:
-        RecipeError: a value that no recipe can hold.
+        RecipeError: a value has a type that no recipe can hold.
 
     >>> print(text_of({"recipe": "tiny", "steps": ["D4", {"Blur": {"p": 0.5}}]}), end="")
     recipe: tiny
@@ -256,7 +256,7 @@ def text_of(document: Mapping[str, Any]) -> str:
 
 
 def flow(value: Any) -> str:
-    """One value on one line, as YAML 1.2 reads it back.
+    """Write a value on one line, as YAML 1.2 reads it back.
 
     >>> flow({"size": [224, 224], "fill": None})
     '{size: [224, 224], fill: null}'
@@ -279,7 +279,7 @@ def flow(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Text bare where it is safe, otherwise in double quotes."""
+    """Write text bare where that is safe, otherwise in double quotes."""
     try:
         bare = nodes.resolve(text) == text and isinstance(nodes.resolve(text), str)
     except nodes.NumberError:

@@ -22,7 +22,6 @@ from augrecipes.bench.timing import Gaps
 from augrecipes.data.reader_plan import BACKENDS
 from augrecipes.errors import DataError
 
-HERE = os.getpid()
 SETTINGS = ["batches", *(f"{backend}:{count}" for backend in BACKENDS[1:] for count in (1, 2, 4))]
 
 
@@ -39,13 +38,13 @@ class Fragile(Dataset[torch.Tensor]):
     """Eight numbers. A worker raises at its fifth, or ends; this process reads them all."""
 
     def __init__(self, end: bool) -> None:
-        self.end, self.read = end, 0
+        self.end, self.read, self.home = end, 0, os.getpid()
 
     def __len__(self) -> int:
         return 8
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        self.read += os.getpid() != HERE
+        self.read += os.getpid() != self.home
         if self.read == 5:
             if self.end:
                 os._exit(1)

@@ -283,17 +283,21 @@ LINES = {
 MESSAGES = rows(__file__, "messages")
 
 
+def files_of(folder: Path) -> list[Path]:
+    """Its files and folders, without what Python keeps of modules that it has imported from there."""
+    return [path for path in sorted(folder.rglob("*")) if path.suffix != ".pyc" and path.name != "__pycache__"]
+
+
 @pytest.mark.parametrize(("line", "said"), MESSAGES, ids=[line for line, _ in MESSAGES])
 def test_what_cannot_be_done_is_said(
     line: str, said: str, untouched: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(untouched)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    before = sorted(untouched.rglob("*"))
+    before = files_of(untouched)
     first, _, rest = line.partition(" ")
     begin, end = LINES[first]
     done = run(*shlex.split(f"{begin} {rest} {end}"))
     assert done.exit_code == 2, done.output
     assert said in " ".join(done.output.replace("│", " ").split()), done.output
-    after = sorted(untouched.rglob("*"))
-    assert [path for path in after if path.suffix != ".pyc" and path.name != "__pycache__"] == before
+    assert files_of(untouched) == before

@@ -213,9 +213,9 @@ def test_planted_copies_without_a_clock_are_noticed(monkeypatch: pytest.MonkeyPa
     again = ar.Pipeline.again
 
     def forgetful(self: Any, *more: Any, **named: Any) -> Any:
-        dress, self.dressed = self.dressed, None
+        dress, self.dressing = self.dressing, None
         made = again(self, *more, **named)
-        self.dressed = dress
+        self.dressing = dress
         return made
 
     monkeypatch.setattr(ar.Pipeline, "again", forgetful)

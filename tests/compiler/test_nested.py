@@ -39,7 +39,7 @@ def refused(kind: str, attempt: Callable[[ar.Pipeline], Any], message: str) -> N
 
 AGAIN = "ar.load('recipe.yaml').compile(mode='train', optimize='fast', seed=5) makes this pipeline"
 KEYED = "keyed by its seed; for another seed, recipe.compile(seed=...)"
-NESTED = "never a step of another Compose or group"
+NESTED = "cannot be a step of another Compose or group"
 OWN = "this step belongs to a compiled pipeline"
 BY_KEY = "pipeline.at(index, epoch)(image=image)"
 ONE, TILES, PAIR = KINDS = ("stained-tissue", "stained-tissue-bag", "sr-x4")
@@ -58,8 +58,8 @@ REFUSED: tuple[tuple[tuple[str, ...], str, Callable[[ar.Pipeline], Any]], ...] =
     (KINDS, OWN, lambda p: p.transforms[0].set_random_seed(3)),
     (KINDS, OWN, lambda p: A.OneOf(p.transforms)),
     ((ONE,), BY_KEY, lambda p: p.set_deterministic(True)),
-    ((ONE,), "say it in the recipe", lambda p: p.set_mask_interpolation(1)),
-    ((ONE,), "say it in the recipe", lambda p: A.Compose([p], mask_interpolation=0)),
+    ((ONE,), "an argument of the recipe's steps", lambda p: p.set_mask_interpolation(1)),
+    ((ONE,), "an argument of the recipe's steps", lambda p: A.Compose([p], mask_interpolation=0)),
     ((PAIR,), "pipeline.recipe.steps describes them", list),
 )
 

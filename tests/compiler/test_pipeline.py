@@ -283,7 +283,7 @@ def test_photographs_are_told_however_dark(full: int) -> None:
 @given(SIZES, st.integers(0, 2**32))
 def test_normalised_images_are_told(size: tuple[int, int, int], seed: int) -> None:
     dark = (photo(seed, size) * np.float32(0.3) - np.float32(0.45)) / np.float32(0.225)
-    assert told(dark - np.float32(0.4)).endswith("normalising is for the recipe's output")
+    assert told(dark - np.float32(0.4)).endswith("leave normalisation to the recipe's output")
 
 
 @given(st.integers(0, 2**32), st.integers(3, 60), st.integers(3, 60), st.booleans())

@@ -25,6 +25,8 @@ from augrecipes.recipe.parse import parse_text
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_plan, "cores", lambda: 2)
     monkeypatch.delenv(LOCAL_RANKS, raising=False)
+    # On Linux Python forked up to 3.13.
+    monkeypatch.setattr(torch.multiprocessing, "get_start_method", lambda: "fork")
 
 
 def samples(text: str = "{version: 1, recipe: t, steps: [HorizontalFlip], eval: []}", source: Any = None) -> ar.Samples:

@@ -140,5 +140,5 @@ def test_others_are_told_that_they_cannot_carry_them() -> None:
     recipe = ar.load(RECIPE)
     with pytest.raises(RecipeError, match="cannot carry out several images of one scene"):
         recipe.to_albumentations()
-    with pytest.raises(TypeError, match="never a step of another Compose"):
+    with pytest.raises(TypeError, match="cannot be a step of another Compose"):
         A.Compose([recipe.compile(), A.HorizontalFlip()])

@@ -333,7 +333,7 @@ def test_the_law_of_work_sees_an_expression_searched_from_the_top(monkeypatch: p
         return " ".join((ast.get_source_segment(text, node) or "").split())
 
     monkeypatch.setattr(SourceText, "text", searched)
-    assert _work(_lines(160)) > 2.8 * _work(_lines(80))
+    assert _work(_lines(320)) > 2.6 * _work(_lines(160))
 
 
 def test_names_lead_to_each_pipeline() -> None:

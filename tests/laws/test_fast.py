@@ -184,7 +184,7 @@ def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.Monk
     assert soft_mask_error() <= 1
     # Planted: nobody asks how.
     monkeypatch.setattr(join_warps, "effective", lambda step: {})
-    seen_by_mask = encodings._seen_by_mask
+    seen_by_mask = encodings._mask_step
 
     def by_the_nearest(step: Any) -> Any:
         seen = seen_by_mask(step)
@@ -192,7 +192,7 @@ def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.Monk
             seen.interpolation = NEAREST
         return seen
 
-    monkeypatch.setattr(encodings, "_seen_by_mask", by_the_nearest)
+    monkeypatch.setattr(encodings, "_mask_step", by_the_nearest)
     assert soft_mask_error() > 50
 
 

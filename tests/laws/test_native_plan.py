@@ -276,7 +276,7 @@ test_planted_faults_are_found = planted_faults({
 
 
 def test_steps_that_do_something_else_to_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encodings, "_seen_by_mask", lambda step: step)  # as if it were an image
+    monkeypatch.setattr(encodings, "_mask_step", lambda step: step)  # as if it were an image
     pipeline = build(recipe_of(("Pad", {"padding": 7, "fill": 1, "fill_mask": 2})), "exact")
     assert isinstance(pipeline.native, Program)
     assert isinstance(pipeline.programs.masks(), str)

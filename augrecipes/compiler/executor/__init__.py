@@ -1,1 +1,1 @@
-"""Plans that the native kernels carry out sample by sample, draws and all, without Python between their steps."""
+"""Programs: plans that the native kernels run sample by sample, draws included, without Python between the steps."""

@@ -1,4 +1,4 @@
-"""Images as the kernels read them: arrays where they lie, files as far as a window of them goes."""
+"""Images as the kernels read them: arrays in place, files as far down as the window that is needed."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded
 from augrecipes.native.libjpeg import Coded
 
-_FARTHEST = (1 << 30) - 1  # bytes from the first row to the end of the last
+_FARTHEST = (1 << 30) - 1  # bytes from the first row to the end of the last; kernels count them in 31 bits
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
 AnyImage = np.ndarray | Decodable | EncodedWindow
 # An array, and the row and the column of the image that it begins at.
 Pixels = tuple[np.ndarray, int, int]
 
 
-@dataclass(slots=True)  # one for each batch; frozen ones take three times as long to make
+@dataclass(slots=True)  # one per batch; a frozen dataclass takes three times as long to construct
 class MappedImages:
-    """uint8 images in memory whose channels lie side by side: those of a mapped file, for instance.
+    """uint8 images in memory with interleaved channels, such as those of a memory-mapped file.
 
     Attributes:
-        lie: int64 (n, 4), of each its address, bytes from row to row, and the row and column that lie there: 0 and 0.
-        shapes: int64 (n, 3), height, width and channels.
-        array: gives one of them by its position, whole.
-        owner: what has to live as long as the addresses are used.
+        lie: int64 (n, 4): each image's address, bytes from row to row, and the row and column at that address (0, 0).
+        shapes: int64 (n, 3): height, width and channels.
+        array: returns the image at a position.
+        owner: the object that must stay alive while the addresses are in use.
     """
 
     lie: np.ndarray
@@ -36,7 +36,7 @@ class MappedImages:
 
     @classmethod
     def of(cls, arrays: Sequence[np.ndarray]) -> MappedImages:
-        """Arrays, uint8 H×W×C, and windows of such."""
+        """Wrap uint8 arrays H×W×C, or windows of such arrays."""
         lie = [(array.__array_interface__["data"][0], array.strides[0], 0, 0) for array in arrays]
         shapes = [array.shape for array in arrays]
         return cls(np.array(lie, np.int64), np.array(shapes, np.int64), arrays.__getitem__)
@@ -45,21 +45,21 @@ class MappedImages:
         return len(self.lie)
 
     def first(self, sizes: np.ndarray) -> MappedImages:
-        """So many rows and columns of each, int64 (n, 2), from its first pixel on."""
+        """The top left part of each image; `sizes`: rows and columns, int64 (n, 2)."""
         shapes = self.shapes.copy()
         shapes[:, :2] = sizes
         return MappedImages(self.lie, shapes, self.array, self.owner)
 
 
 def is_image(image: Any, *, files: bool) -> bool:
-    """Whether it is a file, or where no `files` are taken a uint8 image H×W×C, however that lies in memory."""
+    """Whether `image` is an encoded file (`files`), or else a uint8 array H×W×C of any strides."""
     if files:
         return is_encoded(image)
     return isinstance(image, np.ndarray) and image.ndim == 3 and image.size > 0 and image.dtype == np.uint8
 
 
 def is_mask(mask: Any, image: AnyImage) -> bool:
-    """Whether it is one of uint8 or bool, H×W or H×W×1, that lies on the image; in memory or still in its file."""
+    """Whether `mask` is uint8 or bool, H×W or H×W×1, of the image's size; in memory or still in its file."""
     return (
         (isinstance(mask, np.ndarray) or is_encoded(mask))
         and mask.dtype in _MASKS
@@ -69,12 +69,12 @@ def is_mask(mask: Any, image: AnyImage) -> bool:
 
 
 def as_image(mask: np.ndarray | Decodable) -> np.ndarray | Decodable:
-    """Such a mask as H×W×1 of uint8; one that is still in its file is that already."""
+    """The mask as uint8 H×W×1; a mask still in its file has that shape already."""
     return mask.view(np.uint8).reshape(*mask.shape[:2], 1) if isinstance(mask, np.ndarray) else mask
 
 
 def as_bytes(mask: np.ndarray) -> np.ndarray:
-    """A mask H×W or H×W×1 of any dtype as its bytes, uint8 H×W×B, because steps move its pixels as they are.
+    """A mask H×W or H×W×1 of any dtype as bytes, uint8 H×W×B: moving pixels needs no more than their bytes.
 
     >>> as_bytes(np.array([[1, 258]], np.uint16)).tolist()
     [[[1, 0], [2, 1]]]
@@ -84,12 +84,12 @@ def as_bytes(mask: np.ndarray) -> np.ndarray:
 
 
 def from_bytes(pixels: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """The mask, H×W, that such bytes are."""
+    """The mask H×W of a dtype from its bytes, H×W×B; the inverse of `as_bytes`."""
     return np.ascontiguousarray(pixels).view(dtype)[..., 0]
 
 
 def coded_window(image: AnyImage, window: Sequence[int]) -> Coded | None:
-    """A window (top, left, bottom, right) of a file for kernels that decode it; None where `read_pixels` has to."""
+    """A window (top, left, bottom, right) of a file for the kernels to decode; None where `read_pixels` must."""
     top, left, bottom, right = window
     if isinstance(image, np.ndarray) or not (0 <= top < bottom and 0 <= left < right):
         return None
@@ -97,15 +97,15 @@ def coded_window(image: AnyImage, window: Sequence[int]) -> Coded | None:
 
 
 def read_pixels(image: AnyImage, window: Sequence[int], reduce: int) -> Pixels | None:
-    """The pixels of a window (top, left, bottom, right) at least; of a file, or where they have to be copied, no more.
+    """The pixels of a window (top, left, bottom, right); an array that kernels read in place comes back whole.
 
     Args:
-        image: it.
-        window: that is read.
-        reduce: so many rows and columns of a file are decoded as one, at a scale that its decoder has.
+        image: the array or encoded image.
+        window: the window to read.
+        reduce: the decoder's scale: `reduce` × `reduce` pixels of the file become one.
 
     Returns:
-        None where it is not known what is read of a file.
+        The pixels, and the row and column of the image at which they begin; None for a file with an unknown window.
 
     Raises:
         DataError: the file is damaged there.
@@ -123,12 +123,12 @@ def read_pixels(image: AnyImage, window: Sequence[int], reduce: int) -> Pixels |
 
 
 def scales_of(image: AnyImage) -> tuple[int, ...]:
-    """By how many rows and columns, as one, an image can be read; empty: only as it is."""
+    """The scales `reduce` at which an image can be decoded, other than 1; empty for arrays."""
     return () if isinstance(image, np.ndarray) else image.scales()
 
 
 def has_plain_rows(image: np.ndarray) -> bool:
-    """Whether kernels read a uint8 image H×W×C where it lies: row below row, with its pixels side by side.
+    """Whether kernels can read a uint8 image H×W×C in place: rows downwards, pixels and channels contiguous.
 
     >>> image = np.zeros((4, 5, 3), np.uint8)
     >>> [has_plain_rows(view) for view in (image[1:, 2:], image[::-1], image[:, ::2], image[..., ::-1])]
@@ -141,5 +141,5 @@ def has_plain_rows(image: np.ndarray) -> bool:
 
 
 def is_ready(image: AnyImage) -> TypeGuard[np.ndarray]:
-    """Whether kernels read it where it lies."""
+    """Whether the image is an array that kernels can read in place."""
     return isinstance(image, np.ndarray) and has_plain_rows(image)

@@ -1,4 +1,4 @@
-"""A program at work: batches of samples, each through one call of the kernel `program` or a few."""
+"""Run a program: a batch of samples takes one call of the kernel `program`, or a few."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, written_as
 from augrecipes.native.libjpeg import as_requests
 
-_UNSET = (0,) * 10  # its file, result and window
+_UNSET = (0,) * 10  # a sample's file, result and window
 _ONE_ROW = range(1)
 _UINT8 = np.dtype(np.uint8)
-# Gives where results of a shape and dtype lie: an array of them, and rows of it; None: nowhere.
+# (shape, dtype of a result) → an array of results and the row of each sample; None: there is no memory for this size.
 Rows = Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray, Sequence[int]] | None]
 
 
 class ExitReached(NamedTuple):
-    """A sample that has come to a step which albumentations carries out: the step's place in the program, the image."""
+    """A sample at a step that albumentations runs: the step's place in the program, and the image."""
 
     place: int
     image: np.ndarray
 
 
 class Program(ProgramBuffer):
-    """Steps that the native kernel carries out; see `ProgramBuffer` for its arguments. One thread at a time."""
+    """Steps that the native kernel runs; see `ProgramBuffer` for the arguments. One thread at a time."""
 
     def run_batch(
         self,
@@ -64,21 +64,21 @@ class Program(ProgramBuffer):
         free: bool = False,
         moves: np.ndarray | None = None,
     ) -> list[int] | None:
-        """Run samples of one size side by side.
+        """Run samples whose results have one size.
 
         Args:
-            epoch: of all.
-            keys: index and tile of each.
-            images: of as many channels; or what the step at `begin` has left of them.
-            rows: gives where the results lie, (shape, dtype) → an array of them and the row of each; None: nowhere.
-            begin: place of the step that was carried out last.
-            exits: takes those that come to an exit, by position; None: they are left as they are.
-            size: height and width of all results, where they lie in memory and that is known.
-            free: the image of one sample is nobody else's: where nothing changes it, it goes to `exits`, at END.
-            moves: where it is noted how the steps of each sample move places.
+            epoch: the epoch of all samples.
+            keys: index and tile of each sample.
+            images: their images, with equal numbers of channels; behind an exit, what the step at `begin` left of them.
+            rows: gives memory for the results: (shape, dtype) → an array and the row of each sample, or None.
+            begin: place of the step that ran last; END: none.
+            exits: receives the samples that reach an exit, by position; None: these are left to Python.
+            size: height and width of all results, if known and if all images are in memory.
+            free: nobody else holds the one image: where no step changes it, it goes to `exits` at END, uncopied.
+            moves: receives how the steps of each sample move places, see native/moves.h.
 
         Returns:
-            Positions of those that Python has to make: their images may be damaged. None where sizes differ.
+            Positions of the samples left to Python, whose images may be damaged; None where result sizes differ.
         """
         everything = [*range(len(images))]
         channels = _channels_of(images)
@@ -88,12 +88,12 @@ class Program(ProgramBuffer):
         if moves is not None:
             numbers[:, MOVES] = address_of(moves) + np.arange(len(moves)) * moves.strides[0]
         ready = everything
-        if alike := size is not None:
+        if same_size := size is not None:
             numbers[:, RESULT_SIZE] = size
         else:  # without pixels: sizes, windows and exits
             self._begin_without_pixels(epoch, channels)
-            alike = self._run(numbers)
-        if not alike:
+            same_size = self._run(numbers)
+        if not same_size:
             if exits is not None:
                 self._make_exits(numbers, epoch, channels, images, exits)
                 if len(exits) == len(images):
@@ -109,25 +109,25 @@ class Program(ProgramBuffer):
         if not self.leaves(channels):
             return everything
         height, width = size or numbers[ready[0], RESULT_SIZE].tolist()
-        if (found := rows(self._sink.shape(height, width, channels), self._sink.dtype)) is None:
+        if (memory := rows(self._sink.shape(height, width, channels), self._sink.dtype)) is None:
             return None
-        out, at = found
-        if (strides := self._strides(out, channels)) is None:  # no kernel writes to memory that lies so
+        out, at = memory
+        if (strides := self._strides(out, channels)) is None:  # kernels cannot write with these strides
             plain = np.empty((len(at), *out.shape[1:]), out.dtype)
-            left = self.run_batch(epoch, keys, images, lambda *_: (plain, range(len(at))), begin)
+            failed = self.run_batch(epoch, keys, images, lambda *_: (plain, range(len(at))), begin)
             out[at] = plain
-            return left
+            return failed
         start = address_of(out) + strides[0]
         numbers[:, TARGET] = start if len(at) == 1 and not at[0] else np.asarray(at) * out.strides[0] + start
         head = epoch, channels, strides[1], written_as(out)
-        if not alike:
+        if not same_size:
             numbers[[*{*everything}.difference(ready)], ANSWER] = REFUSED
         if self._make(numbers, images, ready, head, out):
             return []
         return np.flatnonzero(numbers[:, ANSWER]).tolist()
 
     def note_moves(self, key: tuple[int, int, int], image: AnyImage, moves: np.ndarray) -> bool:
-        """Note how the steps of a sample move places, and return whether these are all; nothing is read."""
+        """Write to `moves` how the steps of a sample move places, without pixels; False if an exit hides the rest."""
         numbers = _table([key[1:]], [image], END)
         numbers[0, MOVES] = address_of(moves)
         self._begin_without_pixels(key[0], image.shape[2])
@@ -143,9 +143,9 @@ class Program(ProgramBuffer):
         begin: int = END,
         free: bool = False,
     ) -> np.ndarray | ExitReached | None:
-        """Run a batch of one sample: its result, or the exit that it comes to; None where Python has to make it.
+        """Run one sample and return its result, or the exit that it reaches; None where Python has to run it.
 
-        `allocate(shape, dtype)` gives the memory of the result, unless it is the image itself, where that is `free`.
+        `allocate(shape, dtype)` gives the memory of the result; a `free` image that no step changes is the result.
         """
         exits = dict[int, ExitReached]()
         result: Any = None
@@ -161,7 +161,7 @@ class Program(ProgramBuffer):
         return reached.image if reached is not None and reached.place == END else reached
 
     def _make(self, numbers: np.ndarray, images: Any, ready: list[int], head: tuple[Any, ...], out: np.ndarray) -> bool:
-        """Write results; `head` says how: see `_begin`. Whether it is known that all are done; else see the answers."""
+        """Write the results; `head`: arguments of `_begin`. True if all are done; otherwise see column ANSWER."""
         if all(numbers[:, PIXELS.start].tolist()):
             self._begin(*head, raw=False)
             return self._run_some(numbers, ready, (out, images))
@@ -184,17 +184,17 @@ class Program(ProgramBuffer):
         return False
 
     def _make_read(self, row: np.ndarray, image: AnyImage, head: tuple[Any, ...], out: np.ndarray) -> None:
-        """Write the result of an image whose pixels Python reads."""
+        """Write the result of one sample whose pixels Python decodes or copies."""
         try:
             pixels = self._read(row, image, *head[:2])
-        except DataError:  # who reads it by itself is told
+        except DataError:  # Python runs this sample again and raises it there
             return
         if pixels is not None:
             self._begin(*head, raw=False)
             self._run(row, (out, pixels))
 
     def _read(self, row: np.ndarray, image: AnyImage, epoch: int, channels: int) -> np.ndarray | None:
-        """The pixels that a sample reads, and where they lie, put into its row; None where nobody knows which."""
+        """Read the pixels that a sample needs and enter their address in its row; None for an unknown window."""
         reduce = int(row[0, REDUCE])
         if reduce > 1 and reduce not in scales_of(image):
             self._begin_without_pixels(epoch, channels)
@@ -211,7 +211,7 @@ class Program(ProgramBuffer):
     def _make_exits(
         self, numbers: np.ndarray, epoch: int, channels: int, images: Any, exits: dict[int, ExitReached]
     ) -> None:
-        """Make the images that steps at exits find."""
+        """Compute the image of each sample that stops at an exit, as the step there will see it."""
         for k, sample in enumerate(numbers.tolist()):
             stop, changed = sample[STOP], sample[CHANGED]
             if sample[ANSWER] or stop not in self.opaque:
@@ -232,7 +232,7 @@ class Program(ProgramBuffer):
                 exits[k] = ExitReached(stop, out)
 
     def _run_some(self, numbers: np.ndarray, positions: list[int], owners: object) -> bool:
-        """Carry out some of several samples; `owners` have to live meanwhile. Whether all of them are done."""
+        """Run the samples at `positions`, keeping `owners` alive meanwhile; True if these were all and all are done."""
         if len(positions) == len(numbers):
             return self._run(numbers, owners)
         some = numbers[positions]
@@ -242,7 +242,7 @@ class Program(ProgramBuffer):
 
 
 def _channels_of(images: Sequence[AnyImage] | MappedImages) -> int | None:
-    """How many channels all images have; None where these differ."""
+    """The number of channels of all images; None where they differ."""
     if isinstance(images, MappedImages):
         channels = images.shapes[:, 2]
         return int(channels[0]) if (channels == channels[0]).all() else None
@@ -251,7 +251,7 @@ def _channels_of(images: Sequence[AnyImage] | MappedImages) -> int | None:
 
 
 def _table(keys: Sequence[tuple[int, int]] | np.ndarray, images: Sequence[AnyImage], begin: int) -> np.ndarray:
-    """Samples as the kernel has them, int64 (n, FIELDS); with the addresses of images that lie as it reads them."""
+    """The kernel's table of samples, int64 (n, FIELDS), with the addresses of images that it can read in place."""
     packed = bytearray()
     for (index, tile), image in zip(keys, images, strict=True):
         rows, columns, _ = image.shape
@@ -265,7 +265,7 @@ def _table(keys: Sequence[tuple[int, int]] | np.ndarray, images: Sequence[AnyIma
 
 
 def _mapped_table(keys: Sequence[tuple[int, int]] | np.ndarray, images: MappedImages) -> np.ndarray:
-    """The same of images in one piece of memory, from their first step on."""
+    """The same table for mapped images, which begin at the first step."""
     numbers = np.zeros((len(images), FIELDS), np.int64)
     numbers[:, KEY] = np.asarray(keys, np.uint64).view(np.int64)
     numbers[:, SIZE], numbers[:, PIXELS] = images.shapes[:, :2], images.lie

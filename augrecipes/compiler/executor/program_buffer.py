@@ -1,6 +1,6 @@
-"""A program in memory: its ops and samples as `native/layout.def` has them, and the calls of its kernels.
+"""A program in memory: its ops and samples as `native/layout.def` lays them out, and the calls of its kernels.
 
-Whatever the kernels do not take is Python's to do, with the same draws, because these depend on the sample's key alone.
+Python runs whatever the kernels refuse, with the same draws, because these depend on the sample's key alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Op:
     """A step of a program.
 
     Attributes:
-        label: keys its draws.
-        shared: whether the tiles of a bag draw as one.
-        p: it acts where its first draw is below.
+        label: the label that keys its draws.
+        shared: all tiles of a bag share its draw.
+        p: it acts where its first draw is below this.
         numbers: what it draws and does.
-        cell: pixels along each of the squares that it counts: of a pair's steps.
-        may_exit: it is carried out by itself, so that albumentations may do it in the place of the kernels.
-        forced: its group has chosen it, so that it acts whatever its first draw would be.
-        turn: what its first word moves on by from epoch to epoch, where its draws alternate; else 0.
+        cell: side in px of the grid cells that a pair's step counts in.
+        may_exit: it runs by itself, so that albumentations can run it in place of the kernels.
+        forced: its group has chosen it, so that it acts whatever its first draw.
+        turn: what is added to its first word from epoch to epoch where its draws alternate; otherwise 0.
     """
 
     label: str
@@ -49,15 +49,15 @@ class Op:
     turn: int = 0
 
 
-_LEAST, _KEPT = 1 << 16, 1 << 25  # bytes for steps at first; and of decoded pixels that are kept for the next batch
+_LEAST, _KEPT = 1 << 16, 1 << 25  # bytes of scratch at first; most bytes of decoded pixels kept for the next batch
 
 
 class Workspace:
-    """Memory of one thread.
+    """Scratch memory and decoder of one thread.
 
     Attributes:
-        numbers: how the head of a program names it, from `decode` to `workspace` in native/layout.def: addresses of the
-            decoder, its memory and its pixels, bytes of these; the steps' memory, and bytes of it.
+        numbers: the fields `decode` to `workspace` of a program's head (native/layout.def): addresses of the decoder,
+            its memory and its pixels, and the pixels' size; address and size of the steps' scratch memory.
     """
 
     def __init__(self) -> None:
@@ -74,12 +74,12 @@ class Workspace:
         self.numbers = *decoder, self._scratch.ctypes.data, len(self._scratch)
 
     def grow(self, size: int) -> None:
-        """Have so many bytes for steps."""
+        """Allocate `size` bytes of scratch memory for the steps."""
         self._scratch = np.empty(size, np.uint8)
         self._number()
 
     def decode(self, codec: Codec, most: int) -> None:
-        """Be ready to decode parts of files that take so many bytes at most."""
+        """Prepare to decode parts of files of at most `most` bytes of pixels each."""
         if self._memory is None:
             self._memory = codec.memory()
         if most > len(self._pixels):
@@ -88,7 +88,7 @@ class Workspace:
         self._number()
 
     def decoded(self) -> None:
-        """No more is decoded for now: keep what most images take."""
+        """End decoding for now, and free pixels beyond what most images need."""
         self._codec = None
         if len(self._pixels) > _KEPT:
             self._pixels = np.empty(0, np.uint8)
@@ -97,46 +97,46 @@ class Workspace:
 
 _HEAD, _STEP, SAMPLE = layout.PROGRAM.struct, layout.STEP.struct, layout.SAMPLE.struct
 _WORKSPACE = layout.PROGRAM.part("decode", "workspace")
-_DRAW, _ARGUMENTS = layout.STEP.offset("draw"), layout.STEP.offset("arguments")  # behind a draw stands its effect
-_DOES = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS  # where the effect's arguments are
-_SPENT = layout.PROGRAM.offset("spent")  # where the head says to what counters its time goes; 0: to none
+_DRAW, _ARGUMENTS = layout.STEP.offset("draw"), layout.STEP.offset("arguments")  # the effect follows the draw
+_EFFECT_ARGUMENTS = _ARGUMENTS + 8 * LIMITS.DRAW_ARGUMENTS
+_SPENT = layout.PROGRAM.offset("spent")  # address of the counters of elapsed time; 0: none
 _RGB = 3
-# Among the numbers of a sample: its key, its size, where it lies, the file that it is decoded of, ...
+# Columns of a sample: its key, its size, its pixels' address, the file that it is decoded from, ...
 KEY, SIZE = layout.SAMPLE.places("index", "tile"), layout.SAMPLE.places("rows", "columns")
 PIXELS, FILE = layout.SAMPLE.places("at", "left"), layout.SAMPLE.places("file", "decoded")
 RESULT_SIZE, WINDOW = layout.SAMPLE.places("height", "width"), layout.SAMPLE.places("window", "window")
 DECODED, TARGET, BEGIN, STOP, CHANGED, ANSWER, REDUCE, PIXELS_SIZE, MOVES = map(
     layout.SAMPLE.place, ("decoded", "target", "begin", "stop", "changed", "answer", "reduce", "tall", "moves")
 )
-FIELDS = layout.SAMPLE.size // 8  # numbers of a sample
+FIELDS = layout.SAMPLE.size // 8  # columns of a sample
 IDLE, REFUSED = 1, -1
-END = -1  # no step: where a sample begins, and where it has run through
-_RAW = Sink(UINT8_HWC)  # of images between two steps
+END = -1  # no step: a sample begins here, and stops here once it has run through
+_RAW = Sink(UINT8_HWC)  # for images between two steps
 
 
 class ProgramBuffer:
-    """Steps as the native kernels take them, and what makes the last image a result. One thread at a time.
+    """Ops and output as the native kernels take them. One thread at a time.
 
     Args:
         kernels: the native kernels.
-        steps: in order.
-        sink: of the pipeline.
-        seed: of the pipeline.
-        most: pixels that an image may have on its way.
-        labels: images are masks.
+        steps: the ops, in order.
+        sink: the pipeline's sink.
+        seed: the pipeline's seed.
+        most: pixels that an image may have between steps.
+        labels: the images are masks.
 
     Attributes:
-        labels: of its steps; empty of what is done between two of them.
-        stops: labels of steps that only albumentations knows: a sample stops there, and goes on behind them.
-        opaque: these steps, by their places; and whether their group has chosen them.
-        unmerged: sites of merged steps that run one by one.
-        idle: all of its steps are opaque, so that Python goes through them faster by itself.
-        writes: results are the output's; otherwise uint8 H×W×C, which the sink makes into that.
-        fill_lengths: how many channels its fills have a level each for.
-        steps: its transforms, or None for what is done between them, and their ops.
-        python_draws: steps whose draws go by boxes, by their places; `take_python_draws` takes them over.
-        stained: steps that go by the stains of a slide or bag, and their ops, by their places: exits but for samples
-            whose stains are known, see `take_stains`.
+        labels: the label of each op; empty for ops between two steps.
+        stops: labels of the exits: steps that only albumentations knows.
+        opaque: the transforms at exits by place, and whether their group has chosen them.
+        unmerged: labels of merged steps that run one by one.
+        idle: all steps are exits, so that Python runs them faster without the program.
+        writes: results are the recipe's output; otherwise uint8 H×W×C, which Python's sink converts.
+        fill_lengths: the numbers of channels for which its fills have a value per channel.
+        steps: its transforms (None between steps) and their ops.
+        python_draws: by place, the steps whose draws depend on boxes; `take_python_draws` enters these draws.
+        stained: by place, steps that use the stains of a slide or bag, and their ops: exits for samples without known
+            stains, see `take_stains`.
     """
 
     def __init__(
@@ -172,14 +172,14 @@ class ProgramBuffer:
                 *numbers.arguments, *[0.0] * (LIMITS.DRAW_ARGUMENTS - len(numbers.arguments)),
                 *numbers.effect_arguments, *[0.0] * (LIMITS.EFFECT_ARGUMENTS - len(numbers.effect_arguments)),
             )  # fmt: skip
-        self._begun: tuple[Any, ...] = ()  # what the head says
+        self._begun: tuple[Any, ...] = ()  # arguments of the last `_begin`
 
     def timed(self, charge: Callable[[list[int]], object]) -> None:
-        """Let a function have what each call takes from now on, in whatever thread, in nanoseconds.
+        """Call `charge` after each call of the kernel with the nanoseconds that it took.
 
-        It is called with that of each step, and behind these of what comes last (what is still pending is carried out,
-        and the result written), and of decoding. A group has its choice alone. A step whose work is put off, as that of
-        a crop is, takes next to nothing, and what carries the work out takes it all.
+        The list has an entry for each op, one for the end (pending work, and writing the result) and one for decoding.
+        A group's entry is its choice alone. A deferred step, such as a crop, takes next to nothing; the step that does
+        its work takes the time.
         """
         kernel = self._kernel
 
@@ -195,54 +195,51 @@ class ProgramBuffer:
         self._kernel = counted
 
     def take_python_draws(self) -> None:
-        """Take over what the steps of `python_draws` have drawn, those that have."""
+        """Enter what the steps of `python_draws` have drawn, where they have drawn."""
         for place, step in self.python_draws.items():
             if step.params:
-                self._take(place, self._expected_draws[place](step.params))
-
-    def _take(self, place: int, numbers: Sequence[float]) -> None:
-        """Let a step draw these."""
-        struct.pack_into(f"={len(numbers)}d", self._plan, _HEAD.size + place * _STEP.size + _ARGUMENTS, *numbers)
+                numbers, at = self._expected_draws[place](step.params), _HEAD.size + place * _STEP.size + _ARGUMENTS
+                struct.pack_into(f"={len(numbers)}d", self._plan, at, *numbers)
 
     def take_stains(self, stains: Mapping[str, Any] | None) -> None:
-        """Take over the stains of the samples to come, by the method that told them; None: nobody knows them."""
+        """Enter the stains of the next samples, by the method that estimated them; None: they are not known."""
         if stains is self._stains:
             return
         self._stains = stains
         for place, (step, numbers) in self.stained.items():
-            does, arguments = EXIT, ()
+            op, arguments = EXIT, ()
             if stains is not None and step.source_method in stains:
-                does, arguments = numbers, step.native_arguments(stains[step.source_method])
+                op, arguments = numbers, step.native_arguments(stains[step.source_method])
             at = _HEAD.size + place * _STEP.size
-            struct.pack_into("=2q", self._plan, at + _DRAW, does.draw, does.effect)
-            struct.pack_into(f"={len(arguments)}d", self._plan, at + _DOES, *arguments)
+            struct.pack_into("=2q", self._plan, at + _DRAW, op.draw, op.effect)
+            struct.pack_into(f"={len(arguments)}d", self._plan, at + _EFFECT_ARGUMENTS, *arguments)
 
     def resize_to(self, place: int, size: tuple[int, int]) -> None:
-        """Let a step that resizes make images of this height and width, px."""
-        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + _DOES, *size)
+        """Set the height and width, px, that the resizing step at `place` produces."""
+        struct.pack_into("=2d", self._plan, _HEAD.size + place * _STEP.size + _EFFECT_ARGUMENTS, *size)
 
     def drawn(
         self, epoch: int, keys: Sequence[tuple[int, int]], rows: int, columns: int
     ) -> Iterator[list[float] | None]:
         """What the first step draws in samples of `rows` × `columns` px: its numbers, or None where it does not act.
 
-        Numbers that it does not know how to draw are not finite.
+        Draws that the kernel refuses are NaN.
         """
         numbers, drawn = np.zeros((len(keys), FIELDS), np.int64), np.full((len(keys), LIMITS.DRAWN), np.nan)
         numbers[:, KEY], numbers[:, SIZE] = keys, (rows, columns)
         self._begin(epoch, 3)
         self._draws(self._at, numbers.ctypes.data, len(numbers), drawn.ctypes.data)
-        for answer, made in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
-            yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else made
+        for answer, row in zip(numbers[:, ANSWER].tolist(), drawn.tolist(), strict=True):
+            yield None if answer == IDLE else [np.nan] * LIMITS.DRAWN if answer == REFUSED else row
 
     def takes(self, channels: int) -> bool:
-        """Whether a result may be made of images of so many channels."""
+        """Whether the program takes images of `channels` channels."""
         if not self.fill_lengths <= {channels}:
             return False
         return channels == _RGB or (channels <= LIMITS.MOST_CHANNELS and self._sink.output.color != "bgr")
 
     def leaves(self, channels: int) -> bool:
-        """Whether the output is made of images of so many channels: else steps in Python say first what they take."""
+        """Whether the output takes images of `channels` channels; otherwise Python runs the steps and raises."""
         try:
             self._sink.numbers(channels)
         except DataError:
@@ -252,7 +249,7 @@ class ProgramBuffer:
     def _begin(
         self, epoch: int, channels: int, strides: Sequence[int] = (0, 0, 0), kind: int = 0, *, raw: bool = True
     ) -> None:
-        """Say what samples come next, and where they are written; `raw`: nowhere, or as images between two steps."""
+        """Write the program's head: the next samples and where they go; `raw`: nowhere, or as images at an exit."""
         begun = epoch, channels, strides, kind, raw, self._room.numbers
         if begun == self._begun:
             return
@@ -264,19 +261,19 @@ class ProgramBuffer:
         )  # fmt: skip
 
     def _begin_without_pixels(self, epoch: int, channels: int) -> None:
-        """Say what samples come next, of which nothing is read or written: wherever the last ones were."""
+        """Write the head for samples of which no pixel is read or written; the last target may stay."""
         if self._begun[:2] != (epoch, channels):
             self._begin(epoch, channels)
 
     def _grow(self, size: int) -> None:
-        """Have so many bytes to work in."""
+        """Enlarge the scratch memory to `size` bytes."""
         self._room.grow(size)
         _WORKSPACE.pack_into(self._plan, layout.PROGRAM.offset("decode"), *self._room.numbers)
 
     def _run(self, numbers: np.ndarray, owners: object = None) -> bool:
-        """Carry out samples; those that lack memory to work in once more, with enough.
+        """Run samples, those that lacked scratch memory again with enough; True if all are done and of one size.
 
-        `owners` have to live as long as addresses among the numbers are used. Whether all are done, and of one size.
+        `owners` are kept alive while the addresses in `numbers` are used.
         """
         del owners
         if not self._kernel(self._at, address_of(numbers), len(numbers)):
@@ -290,6 +287,6 @@ class ProgramBuffer:
         return False
 
     def _strides(self, out: np.ndarray, channels: int) -> tuple[int, Sequence[int]] | None:
-        """Where results begin, in bytes; from row to row, pixel to pixel and channel to channel, in elements."""
-        found = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
-        return None if found is None else (found[0], found[2:])
+        """The offset of results in bytes; row, pixel and channel strides in elements. None: no kernel writes so."""
+        strides = self._sink.numbers(channels).strides(out, channels) if out.flags.aligned else None
+        return None if strides is None else (strides[0], strides[2:])

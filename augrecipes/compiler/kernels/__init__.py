@@ -1,1 +1,1 @@
-"""Fused transforms: what plain albumentations would do, with fewer passes over the pixels."""
+"""Python sides of the kernels: transforms with fewer passes over the pixels than albumentations', and the sink."""

@@ -1,10 +1,10 @@
-"""Smooth random fields of displacements, drawn on a coarse grid and drawn out to the image.
+"""Smooth random fields of displacements, drawn on a coarse grid and interpolated to the image.
 
-ElasticTransform blurs the noise of all pixels by a Gaussian. What comes out is normal at each place, so its covariance
-tells all of it: along each axis that of the blur, which takes beyond a border the noise of the last pixel. Here a cell
-of noise is two thirds of a deviation wide; the last pixels, whose noise weighs most near a border, are cells of their
-own. A Gaussian narrower by a cubic spline's variance makes coefficients of that noise, and the spline draws them out.
-Covariances are those of the blur to within a hundredth of the variance, everywhere.
+ElasticTransform blurs white noise of every pixel by a Gaussian with replicated borders. The result is a Gaussian
+process, which its covariance describes fully, along each axis by itself. Here a cell of noise is two thirds of a
+standard deviation wide; the first and the last pixel, whose noise weighs most near a border, are cells of their own. A
+Gaussian narrower by the variance of a cubic B-spline turns the noise into coefficients, and the spline interpolates
+them. Covariances agree with those of the blur to a hundredth of the variance, everywhere.
 """
 
 import math
@@ -23,8 +23,8 @@ from augrecipes.native.kernels import Library, address_of, library
 from augrecipes.ops.constants import border_word
 from augrecipes.seeds import mix
 
-_CELLS = 1.5  # for each deviation
-_REACH = 4  # deviations, as OpenCV's blur has it
+_CELLS = 1.5  # per standard deviation
+_REACH = 4  # standard deviations, as OpenCV's blur reaches
 _SMALLEST = 16  # px of a side, and rows that kernels take at once
 _WORDS = 2**32
 _FAR = 10_000  # px of displacement: kernels hold places within 30,000 of the first pixel
@@ -34,18 +34,18 @@ Rows = NDArray[Any]  # float32
 
 @dataclass(frozen=True, slots=True)
 class RowMix:
-    """Rows mixed of rows that follow one another.
+    """A linear map of rows: each output row is a weighted sum of consecutive input rows.
 
     Attributes:
-        weights: for each row that is made, rows × taps float32.
-        starts: the first row that it is made of.
+        weights: float32, output rows × taps.
+        starts: for each output row its first input row.
     """
 
     weights: Rows
     starts: NDArray[np.int64]
 
     def apply(self, kernels: Library, rows: Rows, to: Rows, first: int = 0, across: float = 0, down: float = 0) -> Rows:
-        """Mix rows n×m into `to`, from the mixture's row `first` on; it grows by so much along each row and column."""
+        """Write output rows from `first` on into `to`, adding `across` per column and `down` per row; return `to`."""
         starts, weights = self.starts[first:], self.weights[first:]
         kernels.kernel("mix_rows", "plpplffpl")(
             address_of(rows), rows.shape[1], address_of(weights), address_of(starts), weights.shape[1], across, down,
@@ -59,10 +59,10 @@ class Axis:
     """How noise becomes a field along one axis.
 
     Attributes:
-        cells: of noise, those of the first and the last pixel included.
-        nodes: of the spline.
+        cells: number of noise cells, those of the first and the last pixel included.
+        nodes: number of the spline's nodes.
         smooths: from cells to the spline's coefficients.
-        upsamples: from these to pixels.
+        upsamples: from coefficients to pixels.
     """
 
     cells: int
@@ -73,7 +73,7 @@ class Axis:
 
 @lru_cache(maxsize=64)
 def axis(pixels: int, deviation: float) -> Axis:
-    """What blurs so many pixels by a Gaussian of some deviation.
+    """The axis of a field of `pixels` px, blurred by a Gaussian of standard deviation `deviation` px.
 
     >>> axis(512, 6.0).cells
     130
@@ -89,6 +89,7 @@ def axis(pixels: int, deviation: float) -> Axis:
     away = (nodes[:, None] - (0.5 + (cells - 0.5) * width)) / narrow
     weights = np.exp(-(away**2) / 2) * math.sqrt(width / (2 * math.pi)) / narrow
     for cell, side in ((0, nodes), (count + 1, pixels - 1 - nodes)):
+        # The replicated border: this cell has all of the Gaussian beyond it.
         tails = [math.erfc((far - 0.5) / (narrow * math.sqrt(2))) / 2 for far in side.tolist()]
         weights = np.where(cells == cell, np.array(tails)[:, None], weights)
     position = (np.arange(pixels) - nodes[0]) / width
@@ -101,13 +102,13 @@ def axis(pixels: int, deviation: float) -> Axis:
 
 @dataclass(frozen=True, slots=True)
 class LazyMap:
-    """Where the pixels of an image are taken from, x or y, not made yet: `np.asarray` makes them, H×W float32.
+    """The source x or y of every pixel, computed when `np.asarray` asks for them, H×W float32.
 
     Attributes:
-        size: of the image, rows and columns.
-        rows: nodes × width.
-        mixes: of these, the rows of places.
-        down: as many of them come before; None: these are places of x.
+        size: rows and columns of the image.
+        rows: the field's coefficients along y, nodes × width.
+        mixes: from `rows` to the field's rows.
+        down: y: the first row of the field in `mixes`; None: this is x.
     """
 
     size: tuple[int, int]
@@ -123,7 +124,7 @@ class LazyMap:
 
 
 def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap, LazyMap]:
-    """What is drawn for an image, x and y: fields of y lie below those of x, and run into each other."""
+    """Draw the maps x and y of an image. The field of y lies below that of x in one tall field."""
     rows, random = height if step.same_dxdy else 2 * height, step.random_generator
     down, across = axis(rows, step.sigma), axis(width, step.sigma)
     words = random.integers(0, _WORDS, 2).tolist()
@@ -131,7 +132,7 @@ def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap
     scale = step.alpha / maximum_quantile(rows * width, (words[1] + 0.5) / _WORDS)
     shape = across.cells, max(down.cells, _SMALLEST)
     noise = normal_numbers(kernels, key, math.prod(shape), 0.0, scale).reshape(shape)
-    # Kernels take no fewer columns than _SMALLEST: where there are fewer nodes, more are made of nothing.
+    # Kernels take at least _SMALLEST columns: fewer nodes are padded with zeros.
     nodes = np.zeros((max(across.nodes, _SMALLEST), shape[1]), np.float32)
     smooth = np.zeros((max(down.nodes, _SMALLEST), len(nodes)), np.float32)
     columns = np.empty((width, len(smooth)), np.float32)
@@ -143,14 +144,14 @@ def field(kernels: Library, step: Any, height: int, width: int) -> tuple[LazyMap
 
 
 def warp_by_field(image: NDArray[Any], x: LazyMap, y: LazyMap, border: int, fill: int) -> NDArray[Any] | None:
-    """A uint8 image, contiguous, taken from there, between its pixels; None where kernels do not take it.
+    """Sample an image bilinearly at x and y; None where the kernel does not take it.
 
     Args:
-        image: H×W or H×W×C.
-        x: of the image, as drawn.
-        y: the same.
-        border: as OpenCV numbers it.
-        fill: of a constant border, a byte for each channel.
+        image: uint8, contiguous, H×W or H×W×C.
+        x: the map of columns.
+        y: the map of rows.
+        border: the border mode, as OpenCV numbers it.
+        fill: the value of a constant border, a byte per channel.
     """
     kernels: Any = library()
     out, (height, width), channels = np.empty_like(image), x.size, image.size // math.prod(x.size)
@@ -162,7 +163,7 @@ def warp_by_field(image: NDArray[Any], x: LazyMap, y: LazyMap, border: int, fill
 
 
 def maximum_quantile(count: int, share: float) -> float:
-    """What the greatest of so many normal numbers, either way, is below in such a share of draws.
+    """The `share` quantile of the largest absolute value of `count` standard normal numbers.
 
     >>> round(maximum_quantile(2 * 512 * 512, 0.5), 2)
     4.84
@@ -171,17 +172,17 @@ def maximum_quantile(count: int, share: float) -> float:
 
 
 class CoarseElastic(FastRemap):
-    """ElasticTransform whose fields are drawn so, where images are not tiny."""
+    """ElasticTransform with fields drawn on a coarse grid, except for tiny images."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """Draw fields, or what the class draws."""
+        """Draw the two maps; for tiny images and without kernels as the class does."""
         (height, width), kernels = params["shape"][:2], library()
         if kernels is None or min(height, width) < _SMALLEST:
             return dict(super().get_params_dependent_on_data(params, data))
         return dict(zip(("map_x", "map_y"), field(kernels, self, height, width), strict=True))
 
     def apply(self, img: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
-        """An image: between its pixels, where they are levels, without a map."""
+        """Warp an image; bilinear uint8 images without computing the maps."""
         fill = border_word(self.fill) if self.border_mode == cv2.BORDER_CONSTANT else 0
         fits = isinstance(map_x, LazyMap) and img.dtype == np.uint8 and img.flags.c_contiguous
         result = None
@@ -190,5 +191,5 @@ class CoarseElastic(FastRemap):
         return super().apply(img, np.asarray(map_x), np.asarray(map_y)) if result is None else result
 
     def apply_to_mask(self, mask: NDArray[Any], map_x: Any, map_y: Any, **_: Any) -> NDArray[Any]:
-        """A mask."""
+        """Warp a mask."""
         return super().apply_to_mask(mask, np.asarray(map_x), np.asarray(map_y))

@@ -1,12 +1,12 @@
-"""Noise by counting in place of OpenCV's or numpy's: normal noise added to an image as it is made, and that of sensors.
+"""Counter-based noise in place of OpenCV's or numpy's: normal noise added on the fly, and the noise of sensors.
 
-A step draws its parameters as ever, from its own generators. Number i of the noise of a key is a hash of both, so a
-sample's noise is told by 64 bits, and is never kept in an array of its own. Words come of two rounds of shift and
-multiply, and two normal numbers are made of each (native/normals.h). All is arithmetic of whole numbers, and of single
-floats in a fixed order: kernels make the same bits on every instruction set.
+A step draws its parameters as ever, from its own generators. Number i of the noise of a key is a hash of both, so 64
+bits describe a sample's noise, and no array holds it. A hash is two rounds of shift and multiply, and gives two normal
+numbers (native/normals.h). The arithmetic is of integers, and of single floats in a fixed order, so that kernels make
+the same bits on every instruction set.
 
-How many photons a sensor counts goes by a word of the pixel and by how likely each count is: the word is above so many
-bounds.
+A sensor's photon count is drawn by inversion: the number of bounds of its cumulative distribution below the pixel's
+word.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from augrecipes.compat import Mixin
 from augrecipes.native.kernels import Library, library
 from augrecipes.seeds import mix
 
-_NUMBERS_OF_A_KEY = 2**32  # numbers of one key
+_NUMBERS_OF_A_KEY = 2**32
 _CHANNELS = 4  # the most that have a number each
-_ALBUMENTATIONS_SEEDS = 2**16  # that albumentations draws from
+_ALBUMENTATIONS_SEEDS = 2**16  # albumentations draws its seed of noise below this
 
 
 def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviation: float) -> NDArray[np.float32]:
-    """Normal numbers of a key.
+    """Normal numbers `0..count` of a key.
 
-    >>> made = normal_numbers(library(), 7, 10000, 0.0, 1.0)
-    >>> bool(abs(made.mean()) < 0.03), bool(abs(made.std() - 1) < 0.03)
+    >>> noise = normal_numbers(library(), 7, 10000, 0.0, 1.0)
+    >>> bool(abs(noise.mean()) < 0.03), bool(abs(noise.std() - 1) < 0.03)
     (True, True)
     """
     out = np.empty(count, np.float32)
@@ -39,14 +39,14 @@ def normal_numbers(kernels: Library, key: int, count: int, mean: float, deviatio
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise of one image, made as it is added; `np.asarray` makes it for whoever wants to see it, float32.
+    """The noise of one image, computed while it is added; `np.asarray` computes it by itself, float32.
 
     Attributes:
-        shape: H×W or H×W×C, of the image.
-        shared: the channels of a pixel have the same number.
-        mean: of its numbers, in the range of the image.
-        deviation: of them.
-        key: of the sample and the step, 64 bits.
+        shape: the image's shape, H×W or H×W×C.
+        shared: the channels of a pixel share one number.
+        mean: the mean, in the image's range.
+        deviation: the standard deviation, in the image's range.
+        key: 64 bits, of the sample and the step.
     """
 
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ class Noise:
         return np.broadcast_to(noise, self.shape).astype(dtype or np.float32)
 
     def added_to(self, image: NDArray[Any]) -> NDArray[Any]:
-        """The image, uint8, with whole levels of the noise added to it."""
+        """The uint8 image plus the noise in whole levels, clipped to 0..255."""
         image, kernels = np.ascontiguousarray(image), library()
         if kernels is None:
             raise RuntimeError("this noise needs the native kernels, and this process has none: `augrecipes doctor`")
@@ -76,12 +76,12 @@ class Noise:
 
 
 class CounterGaussNoise(Mixin):  # type: ignore[misc]
-    """GaussNoise by counting."""
+    """GaussNoise from the counter-based generator."""
 
     counts_noise = True
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """Draw as the class does, but for the numbers of the noise itself."""
+        """Draw as the class does, without the noise itself."""
         image, shared = data["image"] if "image" in data else data["images"][0], not self.per_channel
         fits = shared or len(image.shape) == 2 or image.shape[2] <= _CHANNELS
         if not fits or not is_countable(image.shape, image.dtype):
@@ -91,21 +91,21 @@ class CounterGaussNoise(Mixin):  # type: ignore[misc]
         return {"noise_map": Noise(image.shape, shared, mean * 255.0, deviation * 255.0, key)}
 
     def apply(self, img: NDArray[Any], noise_map: Any, **params: Any) -> NDArray[Any]:
-        """The image with its noise."""
+        """The image with its noise added."""
         if isinstance(noise_map, Noise):
             return noise_map.added_to(img)
         return np.asarray(super().apply(img, noise_map=noise_map, **params))
 
 
 class CounterISONoise(Mixin):  # type: ignore[misc]
-    """ISONoise by counting."""
+    """ISONoise from the counter-based generator."""
 
     counts_noise = True
 
     def apply(
         self, img: NDArray[Any], color_shift: float, intensity: float, random_seed: int, **params: Any
     ) -> NDArray[Any]:
-        """The image with its noise."""
+        """The image with its noise added."""
         result, kernels = None, library()
         is_rgb = img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3
         if kernels and is_rgb and is_countable(img.shape, img.dtype):
@@ -117,22 +117,22 @@ class CounterISONoise(Mixin):  # type: ignore[misc]
 
 
 def is_countable(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether an image is one that noise is counted for."""
+    """Whether the counter-based generator covers an image: uint8, and not more than 2³² values."""
     return dtype == np.uint8 and 0 < prod(shape) < _NUMBERS_OF_A_KEY
 
 
 def iso_noise(
     img: NDArray[np.uint8], color_shift: float, intensity: float, key: int, kernels: Library
 ) -> NDArray[np.uint8] | None:
-    """An RGB image as a sensor at a high gain shows it; None where it is not for us.
+    """An RGB image with the noise of a sensor at a high gain; None where the kernel does not take it.
 
     Args:
-        img: H×W×3, contiguous.
-        color_shift: of hues, times intensity: the deviation in degrees.
-        intensity: what a photon adds, of what is missing to white; and how many there are, times the deviation of the
-            image's lightness.
-        key: of the sample and the step.
-        kernels: that do it.
+        img: uint8 H×W×3, contiguous.
+        color_shift: times `intensity` the standard deviation of hues, in degrees.
+        intensity: what a photon adds, as a share of what lacks to white; times the standard deviation of the image's
+            lightness also the mean number of photons.
+        key: 64 bits, of the sample and the step.
+        kernels: the native kernels.
     """
     out = np.empty_like(img)
     kernel = kernels.kernel("iso_noise", "lddppl")

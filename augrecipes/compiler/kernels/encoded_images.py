@@ -1,4 +1,4 @@
-"""EncodedWindow: an image that is still in its file, as a kernel cuts it; only what is left of it is decoded."""
+"""Encoded images and windows of them: only the window that is left is decoded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from augrecipes.native.libjpeg import Coded
 
 
 class Decodable(Protocol):
-    """What the compiler asks of an image in its file format; `augrecipes.images.encoded` has one.
+    """An image in its file format, as the compiler uses it; `augrecipes.images.encoded` implements this.
 
     Attributes:
-        shape: H×W×C, px, of the image as `array` gives it.
-        dtype: of its pixels.
+        shape: H×W×C of the image that `array` returns.
+        dtype: the dtype of its pixels.
     """
 
     shape: tuple[int, int, int]
@@ -25,13 +25,13 @@ class Decodable(Protocol):
         """The whole image."""
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> np.ndarray:
-        """A window, ends exclusive, `reduce` × `reduce` pixels as one; the bits are those of a cut from the whole."""
+        """A window, ends exclusive, with the bits of a cut from the whole; `reduce` × `reduce` pixels become one."""
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
-        """A window as kernels are told of it that decode it themselves; None where `view` is to do it."""
+        """A window for kernels that decode it themselves; None where `view` must decode it."""
 
     def scales(self) -> tuple[int, ...]:
-        """Which `reduce` the decoder has, other than 1."""
+        """The values of `reduce` that the decoder offers, other than 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class EncodedWindow:
 
     Attributes:
         source: the image.
-        y0: the window, ends exclusive.
-        x0: the same.
-        y1: the same.
-        x1: the same.
+        y0: first row.
+        x0: first column.
+        y1: last row, exclusive.
+        x1: last column, exclusive.
     """
 
     source: Decodable
@@ -56,12 +56,12 @@ class EncodedWindow:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The window's, H×W×C."""
+        """H×W×C of the window."""
         return self.y1 - self.y0, self.x1 - self.x0, self.source.shape[2]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its pixels."""
+        """The dtype of its pixels."""
         return self.source.dtype
 
     def __getitem__(self, cut: tuple[slice, slice]) -> EncodedWindow:
@@ -80,19 +80,19 @@ class EncodedWindow:
         return self.source.view(self.y0 + y0, self.x0 + x0, self.y0 + y1, self.x0 + x1, reduce)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
-        """The same for kernels that decode it themselves."""
+        """A window of the window, for kernels that decode it themselves."""
         return self.source.coded(self.y0 + y0, self.x0 + x0, self.y0 + y1, self.x0 + x1)
 
     def scales(self) -> tuple[int, ...]:
-        """None: blocks of its pixels may begin between those of the file."""
+        """Empty: blocks that become one pixel may straddle those of the file."""
         return ()
 
 
 def is_encoded(image: Any) -> TypeGuard[Decodable]:
-    """Whether an image is still in its file format; `isinstance` would take longer than the decoder's own check."""
+    """Whether an image is still in its file format; `isinstance` of a Protocol is too slow here."""
     return not isinstance(image, np.ndarray) and callable(getattr(image, "scales", None))
 
 
 def whole_window(image: Decodable) -> EncodedWindow:
-    """All of an image."""
+    """The window that covers all of an image."""
     return EncodedWindow(image, 0, 0, *image.shape[:2])

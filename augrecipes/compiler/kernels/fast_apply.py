@@ -1,4 +1,4 @@
-"""Faster ways to do a class's work, with its own bits: used where they give these on probe images, which show it."""
+"""Faster implementations of transforms, used where they reproduce the class's bits on probe images."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -17,15 +17,15 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import get_class
 
 _log = logging.getLogger("augrecipes")
-_ANSWERS: dict[tuple[Any, ...], bool] = {}  # of this process
+_ANSWERS: dict[tuple[Any, ...], bool] = {}
 
 
 def probe(key: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
-    """Run some trials, once a process, and tell whether all succeed; without a trial, or where one fails, they do not.
+    """Run trials once per process and key; return whether there are any and all succeed. An exception is a failure.
 
     Args:
-        key: what the answer is remembered by; its first part names what is tried.
-        trials: makes the trials.
+        key: the key of the cached answer; its first part names what is tried.
+        trials: yields whether each trial succeeds.
     """
     if key not in _ANSWERS:
         try:
@@ -39,7 +39,7 @@ def probe(key: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
 
 @cache
 def images() -> tuple[np.ndarray, ...]:
-    """uint8 RGB: every corner of the cube, a grid and a scatter of it, greys, and tails."""
+    """Probe images, uint8 RGB: corners of the colour cube, a grid and a scatter in it, greys, and small images."""
     levels = np.array([0, 1, 2, 127, 128, 253, 254, 255], np.uint8)
     edges = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(16, 32, 3)
     steps = np.arange(0, 256, 17, dtype=np.uint8)
@@ -52,8 +52,8 @@ def images() -> tuple[np.ndarray, ...]:
 
 @cache
 def squares() -> tuple[np.ndarray, ...]:
-    """An image without colours and, with and without, one of which JPEGs of quality 1 make levels below -400: so far
-    from levels, decoders that hold them by a table of 1024 begin anew.
+    """Probe images for JPEG, one of them grey. A block decodes at quality 1 to values below -400, where decoders that
+    clamp by a table of 1024 entries wrap round.
     """
     bits = np.array([0xA442FF4D55E3B68F], ">u8").view(np.uint8)
     block = np.unpackbits(bits).reshape(8, 8, 1) * np.uint8(255)
@@ -63,19 +63,19 @@ def squares() -> tuple[np.ndarray, ...]:
 
 @cache
 def many_colours() -> tuple[np.ndarray, ...]:
-    """Colours in such numbers that each number of the tables for Lab decides some of them, and a grey image."""
+    """So many colours that every entry of the Lab tables decides some of them; and a grey image."""
     words = np.arange(1 << 18, dtype=np.uint32) * np.uint32(0x9E3779B1)
     colours = words.view(np.uint8).reshape(512, 512, 4)[..., 1:].copy()
     return colours, colours[:61, :67, :1].copy()
 
 
-# (image, **draws) → the result, in memory of its own or the image itself; None: that is albumentations' to do.
+# (image, **draws) → the result, in new memory or the image itself; None: albumentations must do it.
 Apply = Callable[..., np.ndarray | None]
-_SEEDS = 2  # of the draws for each image
+_SEEDS = 2  # draws tried per image
 
 
 def attach(steps: Iterable[Any]) -> None:
-    """Let transforms, which no Compose has taken up yet, run by what does their work faster, where there is any."""
+    """Give transforms their faster implementations; before a Compose takes them up."""
     for step in steps:
         fast = _fast(step)
         if isinstance(fast, type):
@@ -83,17 +83,17 @@ def attach(steps: Iterable[Any]) -> None:
             if type(step) is right_class(base):
                 change_class(step, right_class(base, fast))
         elif (function := fast_function(step)) is not None:
-            wrap_apply(step, _first, function)
+            wrap_apply(step, _fast_or_plain, function)
 
 
 def _fast(step: Any) -> Any:
-    """What the record of a transform's class names; None where it names nothing, or there are no kernels."""
+    """The faster implementation that the class's record names; None without one, or without kernels."""
     name = op_record(type(step).__name__).fast
     return resolve_name(f"{__package__}.{name}") if name and library() is not None else None
 
 
 def fast_function(step: Any) -> Apply | None:
-    """What does the work of a transform's `apply`; None where there is nothing, or its bits are others."""
+    """The faster `apply` of a transform; None where there is none, or its bits differ."""
     fast = _fast(step)
     if fast is None or isinstance(fast, type):
         return None
@@ -104,19 +104,19 @@ def fast_function(step: Any) -> Apply | None:
 def takes(img: np.ndarray) -> bool:
     """Whether an image is uint8 RGB, contiguous, and OpenCV's Python sees that."""
     if img.shape[:2] == (4, 1):
-        return False  # a plane of it is a number with four parts to OpenCV's Python, and some classes fail on that
+        return False  # OpenCV's Python takes a 4×1 plane for a scalar, and some classes fail on that
     return img.dtype == np.uint8 and img.ndim == 3 and img.shape[2] == 3 and img.size > 0 and img.flags.c_contiguous
 
 
 def same_bits(step: Any, function: Apply) -> bool:
-    """Whether it makes of images what the class does, of what the step draws: asked once a process."""
+    """Whether `function` reproduces the class's bits under the step's draws; probed once per process."""
     cls = type(step)
     key = cls, "fast", cls.apply, repr(step.get_transform_init_args()), library()
     return probe(key, lambda: _agree(step, function))
 
 
 def _agree(step: Any, function: Apply) -> Iterator[bool]:
-    """Of each image that the class takes, and some draws, whether both make the same of it."""
+    """Compare the results of both on each probe image that the class takes, under some draws."""
     draw = sampler_of(step)
     for seed, image in product(range(_SEEDS), images()):
         step.set_random_seed(seed)
@@ -125,11 +125,11 @@ def _agree(step: Any, function: Apply) -> Iterator[bool]:
         except Exception:  # it is too small
             continue
         result = function(image.copy(), **draws)
-        if result is not None:  # else the class need not be asked, which may warn of so small an image
+        if result is not None:  # otherwise the class is not called: it may warn of so small an image
             yield np.array_equal(result, type(step).apply(step, image.copy(), **draws))
 
 
-def _first(function: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """The result of the faster way or, where it has none, of the class."""
+def _fast_or_plain(function: Apply, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
+    """The result of the faster function or, where it declines, of the class."""
     result = None if args else function(img, **params)
     return apply(img, *args, **params) if result is None else result

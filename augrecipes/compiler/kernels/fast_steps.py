@@ -1,4 +1,4 @@
-"""Steps of albumentations whose loops over pixels, circles or segments are native passes: the same bits."""
+"""Transforms of albumentations with native passes for their loops over pixels, circles or segments; the same bits."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -16,7 +16,7 @@ _COMPACTNESS, _ITERATIONS = 10.0, 10  # of SLIC
 
 
 def glass_blur(step: Any, kernels: Library, img: np.ndarray, dxy: np.ndarray, **_: Any) -> np.ndarray | None:
-    """GlassBlur of an image of any dtype that OpenCV blurs; `dxy`: how far each pixel that moves goes, each time."""
+    """GlassBlur of an image of any dtype that OpenCV blurs; `dxy`: the displacement of each pixel in each iteration."""
     far, (height, width) = step.max_delta, img.shape[:2]
     inner = (height - 2 * far) * (width - 2 * far)
     plain = dxy.dtype == np.int64 and dxy.flags.c_contiguous and step.mode in ("fast", "exact")
@@ -32,7 +32,7 @@ def glass_blur(step: Any, kernels: Library, img: np.ndarray, dxy: np.ndarray, **
             swap_all = kernels.kernel("swap_all", "ppplllll")
             answer = swap_all(blurred.ctypes.data, before.ctypes.data, moves, *sizes)
         else:
-            # Where pixels have channels, albumentations swaps views of them: both become the other one.
+            # Of pixels with channels albumentations swaps views, so that both pixels end up with one value.
             swap_each = kernels.kernel("swap_each", "ppllllli")
             answer = swap_each(blurred.ctypes.data, moves, *sizes, int(blurred.ndim == 2))
         if answer != 0:
@@ -57,7 +57,7 @@ def unsharp_mask(
 def superpixels(
     step: Any, kernels: Library, img: np.ndarray, replace_samples: Sequence[bool], n_segments: int, **_: Any
 ) -> np.ndarray | None:
-    """Superpixels: SLIC in a native pass, and means of all segments at once instead of one by one."""
+    """Superpixels: SLIC in a native pass, and the means of all segments at once."""
     if img.dtype != np.uint8 or not np.any(replace_samples):
         return None
     shape, side = img.shape, max(img.shape[:2])
@@ -65,11 +65,11 @@ def superpixels(
         scale = step.max_size / side
         img = geometric.resize(img, (int(shape[0] * scale), int(shape[1] * scale)), step.interpolation)
     if n_segments > img.shape[0] * img.shape[1]:
-        return None  # and the class fails
-    labels = _segments(kernels, img, n_segments).reshape(-1) + 1  # 0: of none
+        return None  # the class raises its error
+    labels = _segments(kernels, img, n_segments).reshape(-1) + 1  # 0: in no segment
     counts, planes = np.bincount(labels), img.reshape(labels.size, -1).copy()
     present = np.flatnonzero(counts)
-    present = present[1:] if present[0] == 1 else present  # its first segment is taken for the background
+    present = present[1:] if present[0] == 1 else present  # albumentations takes segment 1 for background
     chosen = np.zeros(counts.size, bool)
     chosen[present] = np.asarray(replace_samples)[np.arange(present.size) % len(replace_samples)]
     where = chosen[labels]
@@ -104,7 +104,7 @@ _LARGEST = 512  # radius of a disc
 def sun_flare(
     step: Any, kernels: Library, img: np.ndarray, flare_center: tuple[int, int], circles: list[Any], **_: Any
 ) -> np.ndarray | None:
-    """RandomSunFlare: circles blended in where they are; the sun's rings, one above another, as tables of levels."""
+    """RandomSunFlare: circles blended in inside their bounding box; the sun's rings as one lookup table per ring."""
     rings = step.src_radius // 10
     if step.method != "overlay" or not takes(img) or rings > _LEVELS[-1]:
         return None
@@ -126,7 +126,7 @@ def sun_flare(
     for ring, alpha, radius in zip(range(rings, 0, -1), alphas, radii[::-1], strict=True):
         after = cv2.LUT(pixel.add_weighted(sun, alpha * alpha * alpha, levels, 1 - alpha * alpha * alpha), after)
         tables[ring] = after[0]
-        cv2.circle(covering, flare_center, radius, ring, -1)  # the smallest of a pixel is the first that covers it
+        cv2.circle(covering, flare_center, radius, ring, -1)  # large to small: a pixel keeps its smallest ring
     kernels.kernel("through_tables", "plpp")(covering.ctypes.data, covering.size, tables.ctypes.data, out.ctypes.data)
     return out
 
@@ -135,7 +135,7 @@ def random_fog(
     step: Any, kernels: Library, img: np.ndarray, particle_positions: Sequence[tuple[int, int]],
     radiuses: Sequence[int], intensity: float, **_: Any,
 ) -> np.ndarray | None:  # fmt: skip
-    """RandomFog: discs of light blended in one after another, in one native pass, however many there are."""
+    """RandomFog: all discs of light are blended in order in one native pass."""
     alpha, count = step.alpha_coef * intensity, min(len(particle_positions), len(radiuses))
     if not takes(img) or not 0 <= alpha <= 1 or not count:
         return None
@@ -161,7 +161,7 @@ def random_fog(
 
 @cache
 def _spans(least: int, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the rows of discs begin and stop, from their middles; and where those of each radius stand."""
+    """The row spans of discs of all radii, relative to their centres; and where each radius begins among them."""
     spans = [_span(radius) for radius in range(least, most + 1)]
     starts = np.cumsum([0, *(span.size for span in spans)]).astype(np.int32)
     return np.concatenate(spans).astype(np.int32), starts
@@ -169,31 +169,32 @@ def _spans(least: int, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def _span(radius: int) -> np.ndarray:
-    """2·radius + 1 pairs, as OpenCV draws them."""
+    """The span of each of the 2·radius + 1 rows of a disc as OpenCV draws it."""
     side = 2 * radius + 1
     disc = cv2.circle(np.zeros((side, side), np.uint8), (radius, radius), radius, (1,), -1)
     first = disc.argmax(axis=1)
     return np.stack([first, first + disc.sum(axis=1, dtype=np.int64)], axis=1) - radius
 
 
-_ROUNDING = 2.0**-24  # what rounding once may change, of a float32
-# From a whole number to where doubt begins; what sums stay below; and one pixel in so many may be done twice.
+_ROUNDING = 2.0**-24  # relative error of one rounding of a float32
+# The least distance from an integer within which a level must be certain; a bound on sums; and at most one pixel in so
+# many is computed twice.
 _LEAST_CERTAIN, _LARGEST_SUM, _PIXELS_PER_DOUBT = 0.4, 2.0**30, 32
-_NEAR = 1e-12  # what the order of three products may change, at most
-_MOST_ASIDE = 1e-10  # what the order of the sums may change, where it makes no difference
-# By how much more than any order a covariance is changed to see that, as a part of it: in no direction of its own.
+_NEAR = 1e-12  # what the order of three products changes, at most
+_MOST_ASIDE = 1e-10  # what the order of summation may change in the noise, where it does not matter
+# A relative perturbation of the covariance, larger than any order of summation makes, and along no axis of its own.
 _ASIDE = 1e-12 * np.array([[1.0, -2.0, 3.0], [-2.0, -1.0, 2.0], [3.0, 2.0, 1.0]])
 
 
 def fancy_pca(step: Any, kernels: Library, img: np.ndarray, alpha_vector: np.ndarray, **_: Any) -> np.ndarray | None:
-    """FancyPCA, noise along the principal colours: each level becomes itself and a sum of three numbers.
+    """FancyPCA, noise along the principal colours: three numbers from tables are added to each level.
 
-    The pass rounds otherwise than albumentations, so that a sum that lies next to a half might become another level.
-    Such pixels, a few in a thousand, are told, and are done again as albumentations does them; all others are certain.
+    The pass rounds differently from albumentations, so that a sum next to a half might become another level. The kernel
+    reports such pixels, a few in a thousand, which are then computed as albumentations does; all others are certain.
 
-    One number for each colour of the pixel, out of their covariance. In its last bits that depends on the order in
-    which it is summed up, and now and then the direction of a principal colour depends on these: where another
-    covariance, near to it, gives another noise, it is summed up as the step does it.
+    The last bits of the covariance depend on the order of summation, and now and then the direction of a principal
+    colour depends on these. Where a slightly perturbed covariance gives another noise, the covariance is summed in
+    albumentations' order.
     """
     del step
     if not takes(img) or img.size < 3 * 64:
@@ -230,7 +231,7 @@ def fancy_pca(step: Any, kernels: Library, img: np.ndarray, alpha_vector: np.nda
 
 
 def _covariance(img: np.ndarray, centred: np.ndarray, moments: Any) -> np.ndarray:
-    """3×3: what np.cov makes of the centred colours, but for the order of its sums."""
+    """np.cov of the centred colours, 3×3, up to the order of summation."""
     pixels, sums, entries = img.size // 3, np.empty((3, 4)), np.zeros((3, 256, 4))
     for colour in range(3):
         entries[colour, :, colour] = centred[:, colour]
@@ -242,14 +243,14 @@ def _covariance(img: np.ndarray, centred: np.ndarray, moments: Any) -> np.ndarra
 
 
 def _directions(covariance: np.ndarray, alpha_vector: np.ndarray) -> np.ndarray:
-    """3×3: from centred colours to the noise, in 0..1."""
+    """The matrix 3×3 from centred colours to the noise, in 0..1."""
     values, vectors = np.linalg.eigh(covariance)
     order = values[::-1].argsort()
     return np.asarray(np.dot(vectors[:, order], np.diag(alpha_vector * values[order])))
 
 
 def _tables(matrix: np.ndarray, centred: np.ndarray) -> np.ndarray:
-    """3×256×4: what each colour that comes in, and its level, is part of in the three that leave; and 1 in all."""
+    """Tables 3×256×4: what each level of an input channel adds to the three outputs; fourth columns sum to 1."""
     tables = np.zeros((3, 256, 4), np.float32)
     tables[..., :3] = 255 * matrix.T[:, None, :] * centred.T[:, :, None]
     for colour in range(3):
@@ -259,7 +260,7 @@ def _tables(matrix: np.ndarray, centred: np.ndarray) -> np.ndarray:
 
 
 def _redo(colours: np.ndarray, matrix: np.ndarray, centred: np.ndarray, near: float) -> np.ndarray | None:
-    """Pixels n×3 as the step does them; None where the last bit of a sum might decide."""
+    """Pixels n×3 as the step computes them; None where the last bit of a sum might decide a level."""
     noise = np.dot(matrix, np.stack([centred[colours[:, c], c] for c in range(3)])).T
     sums = _UNIT[colours] + noise
     low, high = (np.rint(np.clip(sums + off, 0, 1).astype(np.float32) * np.float32(255)) for off in (-near, near))

@@ -1,6 +1,6 @@
-"""ElasticTransform and PiecewiseAffine with albumentations' bits: native passes make their maps, and sample by them.
+"""ElasticTransform and PiecewiseAffine with albumentations' bits: native passes compute their maps and sample by them.
 
-Where numpy or OpenCV round otherwise than the kernels, the classes draw as they do in albumentations.
+Where the installed numpy or OpenCV rounds differently from the kernels, the classes draw as in albumentations.
 """
 
 from collections.abc import Callable
@@ -16,35 +16,35 @@ from augrecipes.compiler.kernels.opencv_bits import asked_once, remap
 from augrecipes.native.kernels import Library, library
 
 _F32 = np.float32
-_APPROXIMATE_WEIGHTS, _ZERO = 17, 1e-6  # weights of an approximate field; noise that is none
-_DEVIATIONS = 8  # that float weights reach, both ways together, as OpenCV has it
-# Fields and deviations at which the bits tell how many numbers OpenCV takes at once, and where it fuses.
+_APPROXIMATE_WEIGHTS, _ZERO = 17, 1e-6  # weights of an approximate field; the least noise that is normalised
+_DEVIATIONS = 8  # standard deviations that OpenCV's float kernels span
+# Fields and deviations at which the bits tell OpenCV's vector width, and where it fuses multiply and add.
 _PROBED_FIELDS = (
     ((40, 67), 2.0), ((9, 100), 6.0), ((26, 45), 1.0), ((7, 7), 11.0), ((5, 66), 1.3), ((2, 2), 3.0), ((90, 11), 0.8),
 )  # fmt: skip
-_LEAST_LINES, _MOST_POINTS = 2, 128  # rows or columns of a grid; points of it: of more, numpy adds the halves
-_PROBED_GRIDS = (1, 1), (2, 3), (4, 4), (5, 12), (16, 8)  # that show in which order numpy adds
+_LEAST_LINES, _MOST_POINTS = 2, 128  # rows or columns; points: numpy sums more pairwise
+_PROBED_GRIDS = (1, 1), (2, 3), (4, 4), (5, 12), (16, 8)  # these show in which order numpy adds
 
 
 class FastRemap(Mixin):  # type: ignore[misc]
-    """A field of displacements that takes pixels from elsewhere: see `remap`."""
+    """A transform that samples by two maps, see `remap`."""
 
     def apply(self, img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
-        """An image."""
+        """Warp an image."""
         return remap(img, map_x, map_y, self.interpolation, self.border_mode, self.fill)
 
     def apply_to_mask(self, mask: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, **_: Any) -> np.ndarray:
-        """A mask."""
+        """Warp a mask."""
         return remap(mask, map_x, map_y, self.mask_interpolation, self.border_mode, self.fill_mask)
 
 
 class FastElastic(FastRemap):
-    """ElasticTransform."""
+    """ElasticTransform with native smoothing."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """Draw what the class draws: where each pixel is, and a smooth field of noise on top.
+        """Draw the class's maps: each pixel's own position plus a smooth field of noise.
 
-        Albumentations adds in float64 and rounds, which is what adding in float32 gives.
+        Albumentations adds in float64 and rounds, which gives the same bits as adding in float32.
         """
         del data
         height, width = params["shape"][:2]
@@ -65,13 +65,13 @@ class FastElastic(FastRemap):
 
 
 def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool:
-    """Smooth a field H×W float32, contiguous, in place, and multiply it; False where that is OpenCV's to do.
+    """Smooth a field in place and multiply it; False where OpenCV must do it.
 
     Args:
-        field: of any size.
-        deviation: of the weights.
-        size: how many weights there are along each side; 0: as many as fit.
-        times: what each number is multiplied by at last.
+        field: float32 H×W, contiguous.
+        deviation: standard deviation of the weights, px.
+        size: number of weights along each axis; 0: as many as the deviation needs.
+        times: factor of the result.
     """
     kernels = library()
     if kernels is None or not smooths_as_opencv(kernels):
@@ -80,7 +80,7 @@ def smooth(field: np.ndarray, deviation: float, size: int, times: float) -> bool
 
 
 def smooth_by(kernels: Library, field: np.ndarray, weights: np.ndarray, times: float) -> bool:
-    """The same by these kernels and weights, whatever OpenCV's bits are."""
+    """Smooth a field by kernels and weights, whatever OpenCV's bits; False: too large."""
     rows, columns = field.shape
     scratch = np.empty((rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * len(weights) + 300), np.float32)
     kernel: Callable[..., int] = kernels.kernel("smooth_field", "pllplfp")
@@ -90,7 +90,7 @@ def smooth_by(kernels: Library, field: np.ndarray, weights: np.ndarray, times: f
 
 @lru_cache(maxsize=64)
 def gaussian_weights(deviation: float, size: int = 0) -> np.ndarray:
-    """The weights of OpenCV's GaussianBlur of floats; of a size, or one that fits.
+    """The weights of OpenCV's GaussianBlur of floats; `size` 0: as many as the deviation needs.
 
     >>> len(gaussian_weights(6.0)), len(gaussian_weights(50.0, 17))
     (49, 17)
@@ -102,7 +102,7 @@ def gaussian_weights(deviation: float, size: int = 0) -> np.ndarray:
 
 @asked_once
 def smooths_as_opencv(kernels: Library) -> Any:
-    """Whether the kernel smooths with the bits of the installed OpenCV."""
+    """Whether the kernel reproduces the bits of the installed OpenCV's GaussianBlur."""
     random = np.random.default_rng(0)
     for shape, deviation in _PROBED_FIELDS:
         field = random.standard_normal(shape, np.float32)
@@ -111,10 +111,10 @@ def smooths_as_opencv(kernels: Library) -> Any:
 
 
 class FastPiecewiseAffine(FastRemap):
-    """PiecewiseAffine."""
+    """PiecewiseAffine with maps from a native pass."""
 
     def get_params_dependent_on_data(self, params: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-        """Draw what the class draws."""
+        """Draw the class's maps."""
         kernels = library()
         if kernels is None or not adds_as_numpy(kernels):
             return dict(super().get_params_dependent_on_data(params, data))
@@ -127,15 +127,15 @@ class FastPiecewiseAffine(FastRemap):
 def piecewise_maps(
     kernels: Library, size: Any, grid: Any, scale: float, absolute: bool, random: np.random.Generator
 ) -> Any:
-    """Where each pixel is taken from: the mean of where points of a grid are, by how near they are.
+    """The maps x and y: the mean of the grid points' moves, weighted by their nearness to the pixel.
 
     Args:
-        kernels: that do it, where numpy adds no halves.
+        kernels: the native kernels, for grids that numpy does not sum pairwise.
         size: rows and columns of the image.
         grid: rows and columns of points.
-        scale: three deviations of a point's move.
-        absolute: that is in px, not a share of the shorter side.
-        random: what moves are drawn from.
+        scale: three standard deviations of a point's move.
+        absolute: `scale` is in px, not a share of the shorter side.
+        random: the generator of the moves.
     """
     (height, width), (rows, columns) = size, grid
     if min(height, width, rows, columns, scale) <= 0 or rows * columns > _MOST_POINTS:
@@ -155,7 +155,7 @@ def piecewise_maps(
 
 @asked_once
 def adds_as_numpy(kernels: Library) -> Any:
-    """Whether the kernel takes means with the bits of the installed numpy."""
+    """Whether the kernel reproduces the bits of the installed numpy's sums."""
     for grid in _PROBED_GRIDS:
         arguments = (9, 21), grid, 0.1, False
         expected = geometric.create_piecewise_affine_maps(*arguments, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""What the sink on the host and the stage on the device both reckon with: planes of colour, scale and shift."""
+"""Formulas that the sink on the host and the stage on the device share: colour planes, scale and shift."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,14 @@ RGB = 3
 
 @dataclass(frozen=True, slots=True)
 class ColorPlane:
-    """One channel out of red, green and blue in 0..255.
+    """A weighted sum of red, green and blue in 0..255.
 
-    In whole numbers, so that what is rounded to them is the same wherever it is reckoned: `rounding` counts
-    `unit`s, and halves go up.
+    Weights are fractions of integers, so that every processor rounds alike; halves are rounded up.
 
     Attributes:
-        parts: of red, green and blue, in `unit`s.
-        unit: what the parts are counted in.
-        offset: added, in 0..255.
+        parts: numerators of the weights of red, green and blue.
+        unit: their common denominator.
+        offset: added to the sum, in 0..255.
 
     >>> Y.weights[0] * 255, GREY.rounding()
     (65.481, 500)
@@ -30,11 +29,11 @@ class ColorPlane:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The parts as numbers."""
+        """The weights as floats."""
         return tuple(part / self.unit for part in self.parts)
 
     def rounding(self, full: int = 255) -> int:
-        """Added to a sum of parts, of colours in 0..`full`, before it is divided by `unit` and its fraction dropped."""
+        """The integer to add to a sum of parts, of colours in 0..`full`, before the integer division by `unit`."""
         return self.offset * self.unit * full // 255 + self.unit // 2
 
 
@@ -48,13 +47,13 @@ COLOR_PLANES = {"y": (Y,), "gray": (GREY,), "ycbcr": (Y, CB, CR)}
 
 
 def check_color(color: str, channels: int) -> None:
-    """DataError where an output of `color` cannot be made of `channels` channels."""
+    """Raise DataError if an output of `color` cannot be made of `channels` channels."""
     if color != "rgb" and channels != RGB and (color == "bgr" or channels != 1):
         raise DataError(f"output color {color!r} needs three channels, the image has {channels}")
 
 
 def scales_and_shifts(output: Output, channels: int, full: float, first: float = 0.0) -> list[tuple[float, float]]:
-    """(scale, shift) of each channel that leaves, for values in `first`..`first + full`.
+    """(scale, shift) of each output channel, for values in `first`..`first + full`.
 
     Raises:
         DataError: the recipe normalises another number of channels.

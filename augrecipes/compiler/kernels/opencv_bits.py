@@ -1,4 +1,6 @@
-"""Resizes, lenses and warps in one native pass, with the bits of the installed OpenCV, which has many ways to."""
+"""Native resizes, lens distortions and warps that reproduce the bits of the installed OpenCV.
+
+These bits depend on its release, its instruction set and its vector width, so probe images decide what is used."""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ KERNELS: dict[int, tuple[str, ...]] = {
     AREA: ("shrink", "enlarge", "blocks"),
     NEAREST_MIDDLE: (),  # is not OpenCV's
 }
-# Images and sizes of results, and the kernels that are tried on them: larger and smaller, halves, and one pixel wide.
+# Kernels, shapes of probe images and sizes of results: larger and smaller, halves, and one pixel wide.
 _PROBED_SIZES = (
     ("resize enlarge cubic nearest", (61, 47, 3), (90, 133)),
     ("resize cubic shrink nearest", (61, 97, 3), (23, 41)),
@@ -49,13 +51,13 @@ _PROBED_SIZES = (
     ("nearest", (70, 50, 1), (33, 77)),
     ("nearest", (51, 70, 2), (200, 31)),
     ("resize cubic shrink nearest", (98, 98, 3), (2, 2)),
-    # Sums of cubics that are often halves, up to how they are rounded.
+    # Sums of cubic weights that often end in a half, so that rounding shows.
     ("resize cubic shrink nearest", (400, 50, 3), (400, 6)),
     ("resize cubic shrink nearest", (50, 400, 3), (6, 400)),
     ("resize cubic shrink nearest", (50, 50, 3), (30, 30)),
     ("resize enlarge cubic nearest", (4, 5, 3), (12, 15)),
 )
-# Images and amounts at which the bits tell how many columns OpenCV takes at once, and where it fuses; and small ones.
+# Sizes and amounts at which the bits tell OpenCV's vector width and where it fuses multiply and add; and small ones.
 _PROBED_LENSES = (
     (25, 1175, 2.55), (21, 1735, 1.69), (20, 1736, 1.88), (25, 1283, -1.46), (28, 1122, 2.8), (28, 1527, 0.47),
     (33, 1524, 1.99), (300, 7, 0.7), (512, 5, -0.05), (1, 1, 0.3), (61, 83, 0.0),
@@ -63,7 +65,7 @@ _PROBED_LENSES = (
 
 
 def asked_once(trials: Callable[..., Iterator[bool]]) -> Any:
-    """Make of a generator of trials a function that answers whether all go well, asked once a process."""
+    """Turn a generator of trials into a cached function that returns whether all succeed."""
 
     @cache
     def answer(*arguments: Any) -> bool:
@@ -74,7 +76,7 @@ def asked_once(trials: Callable[..., Iterator[bool]]) -> Any:
 
 @asked_once
 def resizes_as_opencv(kernels: Library, name: str) -> Iterator[bool]:
-    """Whether the kernel of a name resizes with the bits of the installed OpenCV."""
+    """Whether the named kernel reproduces the bits of the installed OpenCV's resize."""
     random = np.random.default_rng(0)
     for names, shape, (height, width) in _PROBED_SIZES:
         image: Any = random.integers(0, 256, shape, np.uint8)
@@ -93,7 +95,7 @@ def resizes_as_opencv(kernels: Library, name: str) -> Iterator[bool]:
 
 @asked_once
 def bends_as_opencv(kernels: Library) -> Iterator[bool]:
-    """Whether the kernel finds where a lens takes pixels from with the bits of the installed OpenCV."""
+    """Whether the kernel reproduces the bits of albumentations' lens maps with the installed OpenCV."""
     lens: Callable[..., int] = kernels.kernel("lens", "lldllppp")
     for rows, columns, amount in _PROBED_LENSES:
         line, x, y = np.empty(columns), np.empty((rows, columns), np.float32), np.empty((rows, columns), np.float32)
@@ -114,10 +116,10 @@ _Nine = ctypes.c_double * 9
 
 
 class NativeWarp:
-    """Images sampled by a native kernel, where its bits are OpenCV's.
+    """Warps by a native kernel, where it reproduces OpenCV's bits.
 
     Args:
-        kernels: of this machine.
+        kernels: the native kernels.
     """
 
     def __init__(self, kernels: Library) -> None:
@@ -125,7 +127,7 @@ class NativeWarp:
         self._bodies: dict[tuple[Kind, bool], int] = {}
 
     def body(self, kind: Kind, interpolation: int) -> int:
-        """How many pixels the installed OpenCV takes at once, where the kernel then gives its bits; otherwise 0."""
+        """The vector width in pixels at which the kernel reproduces the installed OpenCV's bits; 0: at none."""
         linear = interpolation == LINEAR
         if (kind, linear) not in self._bodies:
             self._bodies[kind, linear] = next((n for n in _VECTORS if matches_opencv(kind, linear, n, self)), 0)
@@ -143,22 +145,22 @@ class NativeWarp:
         maps: Any = (),
         body: int | None = None,
     ) -> np.ndarray | None:
-        """An image H×W or H×W×C, sampled between its pixels; None where that is OpenCV's to do.
+        """Warp an image H×W or H×W×C; None where OpenCV must do it.
 
         Args:
-            kind: how places are told.
+            kind: `affine` and `perspective` take `matrix`, `maps` takes `maps`.
             image: the image.
             interpolation: as OpenCV numbers it.
-            border: the same.
-            fill: of a constant border, as OpenCV takes it.
-            size: of the result, rows and columns.
+            border: the border mode, as OpenCV numbers it.
+            fill: the value of a constant border, as OpenCV takes it.
+            size: rows and columns of the result.
             matrix: nine numbers, from result to image.
-            maps: or these.
-            body: pixels that OpenCV takes at once, where that is known.
+            maps: the maps of x and y, float32.
+            body: OpenCV's vector width in pixels; None: find out.
         """
         channels = image.shape[2] if image.ndim == 3 else 1
         pixel_size, word = channels * image.itemsize, 0
-        # An axis of one may have any step.
+        # The stride of an axis of length 1 does not matter.
         packed = image.strides[1] == pixel_size and (channels == 1 or image.strides[2] == image.itemsize)
         if (interpolation, image.dtype.char, channels) not in _SUPPORTED or not packed:
             return None
@@ -189,7 +191,7 @@ _warp_of = cache(NativeWarp)
 def remap(
     img: np.ndarray, map_x: np.ndarray, map_y: np.ndarray, interpolation: int, border_mode: int, value: Any = None
 ) -> np.ndarray:
-    """Albumentations' function of this name: an image whose pixels are taken from where two maps H×W say."""
+    """albumentations' `remap`: sample an image at the x and y of two maps H×W."""
     warps, result = native_warp(), None
     if warps is not None and map_x.dtype == map_y.dtype == np.float32:
         result = warps.sample("maps", img, interpolation, border_mode, value, map_x.shape, maps=(map_x, map_y))
@@ -197,7 +199,7 @@ def remap(
 
 
 def pixel_word(fill: Any, dtype: np.dtype[Any]) -> int:
-    """What OpenCV makes of a border's value, a pixel's bytes as a number; −1: that is for it to say."""
+    """The border's value as OpenCV writes it, a pixel's bytes as an integer; −1: only OpenCV knows."""
     values = fill if isinstance(fill, tuple | list) else [fill]
     word = border_word(values)
     if dtype == np.uint8 or word < 0:
@@ -207,7 +209,7 @@ def pixel_word(fill: Any, dtype: np.dtype[Any]) -> int:
 
 
 def _inverse(values: list[float]) -> tuple[float, ...]:
-    """An affine matrix turned round, in the order in which OpenCV calculates."""
+    """The inverse of an affine matrix, computed in OpenCV's order."""
     a, b, c, d, e, f, *_ = values
     k = a * e - b * d
     k = 1.0 / k if k else 0.0
@@ -216,7 +218,7 @@ def _inverse(values: list[float]) -> tuple[float, ...]:
 
 
 def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> bool:
-    """Whether the kernel gives OpenCV's bits on images of black and white noise, with every border and turned."""
+    """Whether the kernel reproduces OpenCV's bits on black and white noise, rotated, with every border."""
     sampling, fill = LINEAR if linear else NEAREST, (250, 3, 99, 200)
     images = [(image, size) for image, size in _images() if (sampling, image.dtype.char, image.shape[2]) in _SUPPORTED]
     for (number, (image, size)), border in product(enumerate(images), range(5)):
@@ -246,7 +248,7 @@ def matches_opencv(kind: Kind, linear: bool, body: int, native: NativeWarp) -> b
 
 @cache
 def _images() -> list[tuple[np.ndarray, tuple[int, int]]]:
-    """Images, and sizes of results, of which few fill OpenCV's vectors."""
+    """Probe images and sizes of results; few are multiples of OpenCV's vector width."""
     random = np.random.default_rng(0)
     sizes = ((61, 47, 3), (53, 77)), ((40, 90, 1), (90, 31)), ((33, 50, 4), (47, 64)), ((150, 140, 3), (160, 175))
     images: Any = [(random.integers(0, 2, shape, np.uint8) * np.uint8(255), size) for shape, size in sizes]

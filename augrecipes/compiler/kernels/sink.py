@@ -23,15 +23,16 @@ Allocate = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 class Sink:
-    """Turns the last step's image into what the recipe's `output` asks for.
+    """Converts the last step's image to the recipe's `output`.
 
-    Unless the image is said to be free, the result shares no memory with it. One thread at a time.
+    The result shares no memory with the image, except for an image that `caller_arrays` shows to be free. One thread at
+    a time.
 
     Args:
-        output: of the recipe.
-        range: the values of images that become 0 and full scale; None: 0..255 of uint8, 0..65535 of uint16, 0..1 of
+        output: the recipe's output.
+        range: the image values that become 0 and full scale; None: 0..255 of uint8, 0..65535 of uint16, 0..1 of
             float32.
-        depth: dtype of images whose values leave as they are where a device does the rest; None: uint8.
+        depth: dtype of the unconverted images where a device does the rest; None: uint8.
 
     >>> Sink(Output())(np.full((2, 3, 1), 255, np.uint8)).tolist()
     [[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]]
@@ -56,14 +57,14 @@ class Sink:
         caller_arrays: Sequence[Any] | None = None,
         valid: np.ndarray | None = None,
     ) -> np.ndarray:
-        """An image H×W×C, uint8, uint16 or float32, as C×H×W or H×W×C of the output's dtype, in memory from `allocate`.
+        """Convert an image H×W×C, uint8, uint16 or float32, to C×H×W or H×W×C of the output's dtype.
 
         Args:
-            image: the last step's.
-            allocate: gives the memory.
-            caller_arrays: that somebody else holds. An image that is none of them, and has memory of its own, may leave
-                as it is; None: no image may.
-            valid: H×W booleans: pixels that are no data leave as 0.
+            image: the last step's image.
+            allocate: gives the memory of the result.
+            caller_arrays: arrays that the caller holds. An image that is none of them and owns its memory may be
+                returned itself; None: never.
+            valid: booleans H×W; pixels where it is False become 0.
         """
         is_identity = self.is_identity(image.dtype) and valid is None
         if is_identity and caller_arrays is not None and allocate is np.empty and is_free(image, caller_arrays):
@@ -77,21 +78,21 @@ class Sink:
         return out
 
     def is_identity(self, dtype: np.dtype[Any]) -> bool:
-        """Whether images of a dtype leave as they are."""
+        """Whether images of `dtype` leave unchanged."""
         return not self._chw and self._color == "rgb" and self.keeps_levels(dtype)
 
     def keeps_levels(self, dtype: np.dtype[Any]) -> bool:
-        """Whether whole numbers of an image, or what is for a device, leave as they are."""
+        """Whether the values of images of `dtype` leave unchanged."""
         is_whole = dtype.kind == "u" and self._range in (None, (0, self._top))
         return dtype == self.dtype and (self._for_device or is_whole)
 
     def shape(self, height: int, width: int, channels: int) -> tuple[int, int, int]:
-        """Of what leaves."""
+        """The shape of the result."""
         planes = len(COLOR_PLANES[self._color]) if self._color in COLOR_PLANES else channels
         return (planes, height, width) if self._chw else (height, width, planes)
 
     def numbers(self, channels: int, dtype: np.dtype[Any] = _UINT8) -> SinkNumbers:
-        """Those of the output for images of a dtype, kept."""
+        """The scales and shifts for images of some channels and dtype, cached."""
         known = self._native.get((channels, dtype))
         if known is None:
             check_color(self._color, channels)
@@ -105,16 +106,16 @@ class Sink:
         return known
 
     def _span(self, dtype: np.dtype[Any]) -> tuple[float, float, float]:
-        """What is taken from each value of an image as float32; what its range spans then, and from where on.
+        """(low, full, first): values minus `low`, as float32, range over `first`..`first + full`.
 
-        Of values far from 0 something is taken before they are multiplied. Programs, of uint8 alone, multiply and add.
+        Values far from 0 are shifted by `low` before they are scaled, which is more accurate; uint8 needs none.
         """
         lowest, highest = self._range or (0.0, RANGES[dtype.name])
         low = 0.0 if dtype == _UINT8 and self._color not in COLOR_PLANES else float(np.float32(lowest))
         return low, highest - lowest, lowest - low
 
     def _affines(self, dtype: np.dtype[Any], channels: int) -> list[tuple[float, float]]:
-        """(scale, shift) of each channel that leaves."""
+        """(scale, shift) of each output channel."""
         _, full, first = self._span(dtype)
         if self.keeps_levels(dtype):
             return [(1.0, 0.0)] * channels
@@ -124,7 +125,7 @@ class Sink:
         return scales_and_shifts(self.output, channels, full, first)
 
     def _by_planes(self, image: np.ndarray, out: np.ndarray, valid: np.ndarray | None) -> None:
-        """Channel by channel; IEEE arithmetic, rounded after each operation, as the kernels do it."""
+        """Convert channel by channel, with IEEE arithmetic rounded after each operation, as the kernels do."""
         planes = self._planes(image)
         parts = [out[c] if self._chw else out[..., c] for c in range(len(planes))]
         for plane, part, (scale, shift) in zip(planes, parts, self._affines(image.dtype, len(planes)), strict=True):
@@ -135,7 +136,7 @@ class Sink:
                 part[~valid] = 0
 
     def _planes(self, image: np.ndarray) -> list[np.ndarray]:
-        """The channels that leave, H×W float32 each, less what is taken from values."""
+        """The output channels before scale and shift, float32 H×W each, with `low` subtracted."""
         low = np.float32(self._span(image.dtype)[0])
         if self._color in COLOR_PLANES and (self._color != "gray" or image.shape[2] > 1):
             return [self._plane(plane, image, low) for plane in COLOR_PLANES[self._color]]
@@ -143,7 +144,7 @@ class Sink:
         return planes[::-1] if self._color == "bgr" else planes
 
     def _plane(self, plane: ColorPlane, image: np.ndarray, low: np.float32) -> np.ndarray:
-        """A plane of colour; whole numbers where these both come and leave, so that 0.999 does not become 0."""
+        """A colour plane; exact integers where the output keeps levels, so that 0.999 does not become 0."""
         rounds = self.keeps_levels(image.dtype)
         dtype = _FLOAT64 if rounds else _FLOAT32  # whole numbers up to 2⁵³ are exact
         weights = plane.parts if rounds else plane.weights
@@ -162,35 +163,35 @@ class SinkNumbers:
     """Scales and shifts of one output for images of some channels and one dtype, as kernels take them.
 
     Args:
-        affines: (scale, shift) of each channel that leaves.
-        low: taken from each value first.
-        top: the highest of whole numbers that leave.
-        chw: the layout.
-        bgr: the channels leave in turned order.
+        affines: (scale, shift) of each output channel.
+        low: subtracted from each value first.
+        top: the largest integer output.
+        chw: the layout is C×H×W.
+        bgr: the channels leave in reverse order.
     """
 
     def __init__(
         self, affines: Sequence[tuple[float, float]], *, low: float = 0.0, top: float = 255.0, chw: bool, bgr: bool
     ) -> None:
-        found = library()
-        self._kernel = None if found is None else found.kernel("sink", "pllllipppilllp")
-        self._deep_kernel = None if found is None else found.kernel("deep_sink", "pillllifppfpllpilll")
+        kernels = library()
+        self._kernel = None if kernels is None else kernels.kernel("sink", "pllllipppilllp")
+        self._deep_kernel = None if kernels is None else kernels.kernel("deep_sink", "pillllifppfpllpilll")
         self._low, self._top, self._chw, self._bgr = low, top, chw, bgr
-        taken = affines[::-1] if bgr else affines  # kernels count channels as they come in
-        self._scales = np.array([scale for scale, _ in taken], np.float32)
-        self._shifts = np.array([shift or -0.0 for _, shift in taken], np.float32)  # which leaves every value as it is
+        by_input = affines[::-1] if bgr else affines
+        self._scales = np.array([scale for scale, _ in by_input], np.float32)
+        self._shifts = np.array([shift or -0.0 for _, shift in by_input], np.float32)  # adding -0.0 changes no value
         self.four = tuple((*v.tolist(), *[0.0] * (_CHANNELS - len(v))) for v in (self._scales, self._shifts))
         self._numbers = self._scales.ctypes.data, self._shifts.ctypes.data
         copies = all(affine == (1, 0) for affine in affines)
-        self._plain = (_UINT8, _FLOAT32) if copies else (_FLOAT32,)  # what the quick kernel writes
+        self._plain = (_UINT8, _FLOAT32) if copies else (_FLOAT32,)  # dtypes that the fast kernel writes
 
     def write(self, image: np.ndarray, out: np.ndarray, valid: np.ndarray | None = None) -> bool:
-        """Write an image H×W×C, which may be a turned view, into `out`; False where no kernel does."""
-        (row, pixel, beside), channels = image.strides, image.shape[2]
+        """Write an image H×W×C, which may be a flipped view, into `out`; False where no kernel can."""
+        (row, pixel, channel), channels = image.strides, image.shape[2]
         if (
             self._kernel is None
             or self._deep_kernel is None
-            or (beside != image.itemsize and channels > 1)
+            or (channel != image.itemsize and channels > 1)
             or not out.flags.aligned
         ):
             return False
@@ -208,7 +209,7 @@ class SinkNumbers:
         return bool(answer == 0)
 
     def strides(self, out: np.ndarray, channels: int) -> tuple[int, ...] | None:
-        """Where in `out` the first channel begins, in bytes, and its strides as the kernel has them."""
+        """The offset of the first channel in `out`, in bytes, and the strides in elements as the kernel takes them."""
         return _strides(out.strides, out.itemsize, channels, self._chw, self._bgr)
 
 
@@ -222,13 +223,13 @@ def _strides(strides: tuple[int, ...], size: int, channels: int, chw: bool, bgr:
 
 
 def is_free(array: np.ndarray, caller_arrays: Sequence[Any]) -> bool:
-    """Whether an array has memory of its own, as it should lie, that nobody else holds.
+    """Whether an array owns its contiguous, writable memory and is none of the caller's arrays.
 
     >>> a = np.zeros((2, 2, 3), np.uint8)
     >>> is_free(a, ()), is_free(a, (a,)), is_free(a[:1], ())
     (True, False, False)
     """
-    for other in caller_arrays:  # quicker than `all` of a generator
+    for other in caller_arrays:  # faster than `any` of a generator
         if array is other:
             return False
     flags = array.flags

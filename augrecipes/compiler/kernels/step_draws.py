@@ -1,4 +1,4 @@
-"""What kernels ask of the steps inside them: what stands for an image where one draws, and its window."""
+"""Draw the parameters of a step without an image's pixels."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,9 +10,9 @@ _ZEROS = bytes(16)  # one element of any dtype
 
 @lru_cache(maxsize=256)
 def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """A read-only array without pixels and without memory: all that a step needs to see of an image to draw.
+    """A read-only array with a shape and a dtype but no memory: all that a step needs of an image to draw.
 
-    np.broadcast_to would do, in ten times the time; a step that draws asks for this once.
+    np.broadcast_to would do, but takes ten times as long.
 
     >>> stand_in((5, 7, 3), np.dtype(np.uint8)).shape
     (5, 7, 3)

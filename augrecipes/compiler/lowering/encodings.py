@@ -1,11 +1,10 @@
-"""Groups, warps and masks as numbers of a program.
+"""Encode groups, warps and masks as ops of a program.
 
-A group is a step that draws which of those behind it are carried out. A warp resamples by itself, with albumentations'
-bits, or joined with others. Masks are images of one channel; those whose pixels are only moved may have pixels of
-several bytes.
+A group is an op that draws which of the following ops run. A warp resamples by itself, with albumentations' bits, or
+merged with others. Masks are images of one channel; masks that are only moved may have pixels of several bytes.
 
-What resampling costs on uint8 RGB is in nanoseconds: enough to choose between two ways to the same image. The constants
-were measured once, and are the same everywhere, so that a sample is.
+The costs of resampling uint8 RGB are in nanoseconds, and choose between two ways to the same image. They were measured
+once and are constants, so that every machine chooses alike and a sample is the same everywhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,31 +28,31 @@ from augrecipes.ops.native_op import NO_DRAWS, NO_OP, NativeOp, params_getter
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.model import UINT8_HWC
 
-# cv2.resize weighs rows, then columns: each row of the image that is needed once, each pixel of the result once.
+# cv2.resize interpolates along rows, then columns: each input row that is needed once, then each output pixel once.
 _ROW, _COLUMN = 0.67, 0.7
-_HALVED = 1.1  # a pixel of the result, at 2 : 1 exactly
-# cv2.warpAffine on four channels, and what is read made RGBA, and the result RGB again.
+_HALVED = 1.1  # an output pixel, at 2 : 1 exactly
+# cv2.warpAffine on four channels: an output pixel, made RGB again; an input pixel, made RGBA first.
 _WARPED, _READ = 2.6, 0.25
-# Labels: one channel, the nearest pixel.
+# Masks: one channel, nearest pixel.
 _LABEL_RESIZED, _LABEL_WARPED = 0.4, 3.4
 _CALL = 3000.0
 COSTS = _ROW, _COLUMN, _HALVED, _WARPED, _READ, _CALL
-_COSTS_OF_LABELS = 0.0, _LABEL_RESIZED, _LABEL_RESIZED, _LABEL_WARPED, 0.0, _CALL  # the same of labels
+_COSTS_OF_LABELS = 0.0, _LABEL_RESIZED, _LABEL_RESIZED, _LABEL_WARPED, 0.0, _CALL
 DECODED = 3.0  # a pixel of a JPEG, in all rows down to the last that is needed
 
 
-# A step, None between steps, and its numbers.
+# Pairs of a transform, None between steps, and its op.
 Unit = Sequence[tuple[Any, Op]]
 
 
 def lower_group(group: Any, label: str, children: Sequence[Unit], *, shared: bool) -> Unit | None:
-    """A group: the step that chooses, and behind it those of its children; None where that is Python's to do.
+    """Encode a group: the op that chooses, then the ops of its children; None where Python must run the group.
 
     Args:
-        group: albumentations' own.
-        label: keys its draws.
-        children: each with its own numbers.
-        shared: whether the tiles of a bag draw as one.
+        group: albumentations' group.
+        label: the label that keys its draws.
+        children: the ops of each child.
+        shared: all tiles of a bag share its draw.
     """
     units = [_as_unit(child) for child in children]
     numbers = _group_op(group, sum(map(len, units)), len(units))
@@ -63,12 +62,12 @@ def lower_group(group: Any, label: str, children: Sequence[Unit], *, shared: boo
 
 
 def _as_unit(child: Unit) -> Unit:
-    """A child as one step, or as one that opens all of it."""
+    """A child as one op that a group can choose: itself, or an op in front that runs all of it."""
     span = child[0][1].numbers.effect_arguments[0] if child and child[0][1].numbers.effect == EFFECTS.GROUPS else 0
     if len(child) == span + 1:
         return child
-    every = NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, effect_arguments=(len(child), OPTIONS.ALL_STEPS, 0))
-    return [(None, Op(child[0][1].label, False, 1.0, every)), *child]
+    run_all = NativeOp(DRAWS.NOTHING, EFFECTS.GROUPS, effect_arguments=(len(child), OPTIONS.ALL_STEPS, 0))
+    return [(None, Op(child[0][1].label, False, 1.0, run_all)), *child]
 
 
 def _group_op(group: Any, span: int, count: int) -> NativeOp | None:
@@ -81,15 +80,15 @@ def _group_op(group: Any, span: int, count: int) -> NativeOp | None:
         shares = tuple(end / ends[-1] for end in ends)
         draw, arguments, chooses = DRAWS.BY_WEIGHT, (count, *shares), (OPTIONS.ONE_STEP, 1)
     elif kind == "some":
-        kept = range(count) if type(group).__name__ == SOME_OF else getattr(group, "kept_places", ())
-        bits = sum(1 << place for place in kept)
+        ordered = range(count) if type(group).__name__ == SOME_OF else getattr(group, "kept_places", ())
+        bits = sum(1 << place for place in ordered)
         draw, arguments, chooses = DRAWS.SOME, (count, group.n, bits), (OPTIONS.SOME_STEPS, group.n)
     drawn = params_getter("chosen") if arguments else NO_DRAWS
     return NativeOp(draw, EFFECTS.GROUPS, arguments, drawn, (span, *chooses))
 
 
 def group_sampler(group: Any) -> Callable[[Any], dict[str, Any]]:
-    """What draws which children a group carries out, in order."""
+    """The function that draws which children a group runs, in order."""
     match group_of(group):
         case "one":
             weights, choice = group.transforms_ps, group.random_generator
@@ -101,14 +100,14 @@ def group_sampler(group: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def acts(step: Any) -> bool:
-    """Whether a step or group acts, by its first draw."""
+    """Take the first draw of a step or group: whether it acts."""
     return bool(
         step.should_apply() if hasattr(step, "should_apply") else step.p >= 1 or step.py_random.random() < step.p
     )
 
 
-_TO_NEXT = 4  # where numbers say that the next pixel is taken
-# What resamples, and how the kernel `warp` is told from where.
+_IS_NEAREST = 4  # the argument of a warp that says that it takes the nearest pixel
+# The effects that resample, and how the kernel `warp` gets its coordinates.
 _KINDS: dict[int, Kind] = {
     EFFECTS.WARPS: "affine",
     EFFECTS.WARPS_PERSPECTIVE: "perspective",
@@ -120,54 +119,52 @@ _BENDS = {EFFECTS.DISTORTS_GRID: EFFECTS.BENDS_GRID, EFFECTS.DISTORTS_LENS: EFFE
 
 
 def interpolation_of(warp: NativeOp) -> int:
-    """How what it warps is sampled, as OpenCV numbers that."""
-    return NEAREST if warp.effect_arguments[_TO_NEXT] else LINEAR
+    """The interpolation of a warp, as OpenCV numbers it."""
+    return NEAREST if warp.effect_arguments[_IS_NEAREST] else LINEAR
 
 
-def exact_warp(found: NativeOp) -> NativeOp | None:
-    """The same by itself, with albumentations' bits; None where the kernel does not have them.
+def exact_warp(warp: NativeOp) -> NativeOp | None:
+    """The warp as an op by itself, with albumentations' bits; None where the kernel does not reproduce them.
 
-    Its matrix has other last bits than albumentations' own, which no image shows: see native/warped.h.
+    The last bits of its matrix differ from albumentations', which no image shows: see native/warped.h.
     """
     native = opencv_bits.native_warp()
-    how = interpolation_of(found)
-    body = 0 if native is None else native.body(_KINDS[found.effect], how)
+    interpolation = interpolation_of(warp)
+    body = 0 if native is None else native.body(_KINDS[warp.effect], interpolation)
     if not body:
         return None
-    if found.effect == EFFECTS.DISTORTS_LENS:
+    if warp.effect == EFFECTS.DISTORTS_LENS:
         kernels = library()
-        return found if kernels is not None and bends_as_opencv(kernels) else None
-    if found.effect == EFFECTS.DISTORTS_GRID:
-        return found
-    if found.effect == EFFECTS.WARPS_PERSPECTIVE:
-        return replace(found, effect_arguments=(*found.effect_arguments[:3], body, how == NEAREST))
-    shears = found.draw == DRAWS.AFFINE and any(found.arguments[10:14])
-    return replace(
-        found,
-        expected_draws=params_getter(),
-        effect_arguments=(*found.effect_arguments[:2], body, shears, how == NEAREST),
-    )
+        return warp if kernels is not None and bends_as_opencv(kernels) else None
+    if warp.effect == EFFECTS.DISTORTS_GRID:
+        return warp
+    is_nearest = interpolation == NEAREST
+    if warp.effect == EFFECTS.WARPS_PERSPECTIVE:
+        return replace(warp, effect_arguments=(*warp.effect_arguments[:3], body, is_nearest))
+    shears = warp.draw == DRAWS.AFFINE and any(warp.arguments[10:14])
+    arguments = *warp.effect_arguments[:2], body, shears, is_nearest
+    return replace(warp, expected_draws=params_getter(), effect_arguments=arguments)
 
 
-def merged_warp(found: NativeOp, interpolation: int) -> NativeOp | None:
-    """The same sampled by a job; None where that takes other pixels. Labels keep the bits that they have alone."""
-    if interpolation_of(found) != interpolation:
+def merged_warp(warp: NativeOp, interpolation: int) -> NativeOp | None:
+    """The warp as part of a merged run; None where it samples otherwise. Masks keep the bits of the warp by itself."""
+    if interpolation_of(warp) != interpolation:
         return None
-    if found.effect not in _BENDS:
-        return replace(found, effect=EFFECTS.MERGES + found.effect)
-    exact = found if interpolation == LINEAR else exact_warp(found)
-    return exact and replace(exact, effect=_BENDS[found.effect])
+    if warp.effect not in _BENDS:
+        return replace(warp, effect=EFFECTS.MERGES + warp.effect)
+    exact = warp if interpolation == LINEAR else exact_warp(warp)
+    return exact and replace(exact, effect=_BENDS[warp.effect])
 
 
 _BY_MATRIX = (EFFECTS.WARPS, EFFECTS.WARPS_PERSPECTIVE)
-_LIKE_MASK = {"image_mask": "image"}  # where a step resizes by means of areas
+_LIKE_MASK = {"image_mask": "image"}  # `area_for_downscale` of a mask's step, by that of the image's
 
 
 class MaskSink(Sink):
-    """What writes masks, H×W×1.
+    """The output of masks H×W×1.
 
     Args:
-        wide: as int64, not as uint8.
+        wide: write int64, not uint8.
     """
 
     def __init__(self, *, wide: bool) -> None:
@@ -177,24 +174,24 @@ class MaskSink(Sink):
 
 
 def mask_numbers(step: Any, as_numbers: Callable[[Any, int], NativeOp | None]) -> NativeOp | None:
-    """What a step does to a mask, as numbers; None: Python does that, or what it does to the image.
+    """Encode what a step does to a mask; None where Python must do that, or must run the step on the image.
 
     Args:
         step: the transform.
-        as_numbers: gives its numbers, or those of what happens to the image.
+        as_numbers: encodes what a step does to an image.
     """
-    found, record = as_numbers(step, LINEAR), op_record(type(step).__name__)
-    if found is None:
+    of_image, record = as_numbers(step, LINEAR), op_record(type(step).__name__)
+    if of_image is None:
         return None
     if "mask" not in record.targets or (record.in_place and getattr(step, "fill_mask", None) is None):
         return NO_OP
-    other = as_numbers(_seen_by_mask(step), NEAREST)
-    same = other is not None and (other.draw, other.arguments) == (found.draw, found.arguments)
-    return other if same else None
+    of_mask = as_numbers(_mask_step(step), NEAREST)
+    same = of_mask is not None and (of_mask.draw, of_mask.arguments) == (of_image.draw, of_image.arguments)
+    return of_mask if same else None
 
 
 def why_mask_not_native(step: Any, numbers: NativeOp, dtype: np.dtype[Any], *, exactly: bool) -> str | None:
-    """Why the bytes of masks of such a dtype, which is not uint8, are not natively moved by a step; None: they are."""
+    """Why a step cannot move the bytes of masks of `dtype`, which is not uint8, natively; None: it can."""
     if np.any(getattr(step, "fill_mask", None) or 0):
         return f"fills masks of {dtype} with more than zeros"
     warped = numbers.effect in RESAMPLES and interpolation_of(numbers) != NEAREST
@@ -203,25 +200,25 @@ def why_mask_not_native(step: Any, numbers: NativeOp, dtype: np.dtype[Any], *, e
     if dtype.itemsize > LIMITS.MOST_CHANNELS:
         return f"takes no masks of {dtype}"
     if exactly and dtype == np.int16 and numbers.effect in _BY_MATRIX:
-        return "takes other pixels of masks of int16, as OpenCV does"  # it warps these by an older way
+        return "takes other pixels of masks of int16, as OpenCV does"  # for these OpenCV has an older warp
     return None
 
 
-def _seen_by_mask(step: Any) -> Any:
-    """A step that does to images what this one does to masks."""
-    seen = copy(step)
+def _mask_step(step: Any) -> Any:
+    """A copy of the step that does to images what the step does to masks."""
+    of_mask = copy(step)
     for name, like in (("interpolation", "mask_interpolation"), ("fill", "fill_mask")):
         if hasattr(step, like):
-            setattr(seen, name, getattr(step, like))
-    if op_record(type(step).__name__).scales and seen.interpolation == NEAREST:
-        seen.interpolation = NEAREST_MIDDLE
+            setattr(of_mask, name, getattr(step, like))
+    if op_record(type(step).__name__).scales and of_mask.interpolation == NEAREST:
+        of_mask.interpolation = NEAREST_MIDDLE
     if hasattr(step, "area_for_downscale"):
-        seen.area_for_downscale = _LIKE_MASK.get(step.area_for_downscale)
-    return seen
+        of_mask.area_for_downscale = _LIKE_MASK.get(step.area_for_downscale)
+    return of_mask
 
 
 def mask_run_end() -> tuple[float, ...]:
-    """What ends a run of warps: what things cost, and how many columns OpenCV takes together."""
+    """The arguments of the op that ends a merged run for masks: costs, and how many columns OpenCV takes at once."""
     native = opencv_bits.native_warp()
     bodies = (0, 0) if native is None else (native.body("affine", NEAREST), native.body("perspective", NEAREST))
     return (*_COSTS_OF_LABELS, *bodies)

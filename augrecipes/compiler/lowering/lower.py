@@ -1,4 +1,4 @@
-"""Lowering: steps become albumentations objects, and each object is given the label that keys its draws."""
+"""Lowering: steps become albumentations objects, and each object gets the label that keys its draws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import chance, construct
 from augrecipes.recipe.model import Step
 
-# What follows a step's drawing: (object, label, whether one draw is shared by the tiles of a bag).
+# Every object that draws: (object, its label, whether the tiles of a bag share its draw).
 Sites = list[tuple[Any, str, bool]]
 
 
@@ -25,8 +25,8 @@ class Lowered:
     """A node of a plan, and the object that draws for it.
 
     Attributes:
-        node: the step, the group, or the steps that rules have merged.
-        transform: the transform or group of albumentations; None of merged steps, each of which has its own.
+        node: a step, a group, or merged steps.
+        transform: the transform or group of albumentations; None for merged steps, each of which has its own.
         children: the nodes inside it, lowered.
     """
 
@@ -36,13 +36,13 @@ class Lowered:
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:
-    """The objects that carry out some nodes one by one, in order."""
+    """The transforms that run some nodes one by one, in order; merged steps are opened."""
     for one in lowered:
         yield from transforms_of(one.children) if one.transform is None else (one.transform,)
 
 
 def lower(nodes: Sequence[Step]) -> tuple[tuple[Lowered, ...], Sites]:
-    """The nodes of a plan, lowered, and every object that draws with its label.
+    """Lower the nodes of a plan; return them, and every object that draws with its label.
 
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
     """
@@ -51,12 +51,12 @@ def lower(nodes: Sequence[Step]) -> tuple[tuple[Lowered, ...], Sites]:
 
 
 def _lowered(node: Step, sites: Sites, share: str = "tile") -> Lowered:
-    """One node.
+    """Lower one node.
 
     Args:
-        node: of the plan.
-        sites: grows.
-        share: that of the group around it.
+        node: the node.
+        sites: receives the objects that draw.
+        share: `share` of the group around the node.
     """
     if isinstance(node, Fused):
         return Lowered(node, None, tuple(_lowered(step, sites, share) for step in node.steps))
@@ -70,7 +70,7 @@ def _lowered(node: Step, sites: Sites, share: str = "tile") -> Lowered:
 
 
 def copied(source: Any) -> Any:
-    """A copy of somebody's object or mapping; one that holds a file, a lock, a model shares that with its copies."""
+    """A deep copy of a user's object; a shallow one where it holds a file, a lock or a model that cannot be copied."""
     try:
         return deepcopy(source)
     except Exception:
@@ -78,14 +78,14 @@ def copied(source: Any) -> Any:
 
 
 def parts_of(group: Any) -> Iterator[Any]:
-    """The transforms in a group that is somebody's object, and in those; none of a pipeline that keys its own."""
+    """The transforms inside a user's group, at any depth; none inside a pipeline that keys its own draws."""
     for part in () if getattr(group, "keys_draws", False) else getattr(group, "transforms", ()):
         yield part
         yield from parts_of(part)
 
 
 def transform(step: Step) -> Any:
-    """The transform of a single step, with the noise that the plan wants."""
+    """Construct the transform of a single step, with the noise generator that the plan asks for."""
     if isinstance(step, ObjectStep):
         source = copied(step.source)
         source.is_object = True
@@ -96,16 +96,16 @@ def transform(step: Step) -> Any:
 
 
 def group(step: Step, children: list[Any]) -> Any:
-    """An albumentations group with our defaults: p 1, and RandomOrder runs all of its steps."""
+    """Construct an albumentations group with our defaults: p is 1, and RandomOrder runs all of its steps."""
     p = chance(step)
     # A count may be written 2.0, as any whole number may.
     match step.name:
         case groups.ONE_OF:
             for child in () if any(child.p for child in children) else children:
-                child.p = 1.0  # it never acts, and albumentations divides by their sum
+                child.p = 1.0  # with all weights 0 it never acts, but albumentations divides by their sum
             one_of = A.OneOf(children, p=p)
             for child in children:
-                # Here a child's p is its weight, already read. SomeOf and RandomOrder would gate by it once more.
+                # A child's p is its weight, which OneOf has read; SomeOf and RandomOrder would gate by it once more.
                 if isinstance(child, A.BaseCompose) and not getattr(child, "is_object", False):
                     child.p = 1.0
             return one_of

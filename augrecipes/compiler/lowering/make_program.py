@@ -1,4 +1,4 @@
-"""Which pipelines run as programs, and why the others do not."""
+"""Make programs of pipelines, or say why one has none."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,19 +23,19 @@ from augrecipes.recipe.model import UINT8_HWC
 
 _MOST = 1 << 28  # pixels
 _BYTES = 32  # of a pixel, at most: four channels of eight
-_SEEN = params_getter()  # what is the same of all
+_SAME_DRAWS = params_getter()  # stands for any getter in a cache key
 _BYTE, _WORD = np.dtype(np.uint8), np.dtype(np.uint16)
 
 
 class ProgramMaker:
-    """Makes programs of the steps of one pipeline, as long as there are kernels; else OpaqueError says why.
+    """Makes programs of the steps of one pipeline; OpaqueError where there are no kernels.
 
     Args:
-        pipeline: whose steps these are.
+        pipeline: the pipeline.
 
     Attributes:
-        sites: of each step that draws, by its id: its label, and whether the tiles of a bag draw as one.
-        position: moves the generators of the steps.
+        sites: by id, each step that draws: its label, and whether the tiles of a bag share its draw.
+        position: moves the generators of the steps to a sample.
     """
 
     def __init__(self, pipeline: Any) -> None:
@@ -49,16 +49,16 @@ class ProgramMaker:
         self._seed, self._tried = pipeline.compiled.seed, pipeline.tried
 
     def images(self, lowered: Sequence[Lowered], sink: Sink, *, files: bool) -> Program:
-        """A program of lowered steps, for images alone, which come undecoded if they are `files`."""
+        """Make a program of lowered steps for images alone; `files`: they arrive encoded."""
         walk = Walk(self.sites, files)
         program = self.steps(walk.lower(lowered), sink)
         program.unmerged = walk.unmerged
         return program
 
     def steps(self, steps: Iterable[tuple[Any, Op]], sink: Sink) -> Program:
-        """A program of transforms, or None for what is done between them, and their numbers.
+        """Make a program of transforms (None between steps) and their ops.
 
-        Each op draws and works as its transform does, or is an exit.
+        Each op draws and acts as its transform does, or becomes an exit.
         """
         writes, steps = _writes(sink), [*steps]
         sink = sink if writes else Sink(UINT8_HWC)
@@ -87,14 +87,14 @@ class ProgramMaker:
         return program
 
     def _difference(self, step: Any, op: Op, sink: Sink) -> str:
-        """What an op does otherwise than its transform; empty: nothing."""
+        """How an op differs from its transform on this machine; empty: it does not."""
         known = _known(step, op)
         if known in self._tried:
             return ""
         if not same_draws(Program(self._kernels, [op], sink, self._seed, self._pixels), step, op, self.position):
-            return "draws otherwise here"
+            return "draws differently on this machine"
         if op.numbers.changes and not matches_reference(self._kernels, step, op, self._seed, self.position):
-            return "changes images otherwise here"
+            return "changes images differently on this machine"
         self._tried.add(known)
         return ""
 
@@ -107,17 +107,17 @@ class ProgramMaker:
         dtype: np.dtype[Any] = _BYTE,
         exactly: bool = False,
     ) -> Program:
-        """A program for the masks of images that another carries out, with the same draws.
+        """Make the program that runs masks with the draws of the images' program.
 
-        It takes the bytes of their pixels, H×W×B: of uint8 one, of float32 four.
+        It takes masks as bytes, H×W×B: one byte per pixel for uint8, four for float32.
 
         Args:
             lowered: the steps.
             images: the program of the images.
             wide: results are int64, not uint8.
-            dtype: of the masks.
-            exactly: no pixel may be another than the step takes, as OpenCV does of int16 in warps; otherwise these are
-                sampled as those of other dtypes.
+            dtype: the masks' dtype.
+            exactly: take the pixels that OpenCV takes, which warps int16 by older code than other dtypes; if not, int16
+                is sampled like the other dtypes.
         """
         walk = Walk(self.sites, labels=True, unmerged=images.unmerged)
         ops, python_draws = list[Op](), dict[int, Any]()
@@ -132,7 +132,7 @@ class ProgramMaker:
                 raise OpaqueError(f"{op.label} {why}")
             if step is not None and (known := _known(step, op, like)) not in self._tried:
                 if not matches_reference(self._kernels, step, op, self._seed, self.position, like):
-                    raise OpaqueError(f"{op.label} changes these masks in another way than the kernels")
+                    raise OpaqueError(f"{op.label} changes these masks differently from the kernels")
                 self._tried.add(known)
             ops.append(replace(op, p=1.0) if op.numbers is NO_OP else op)
         program = Program(self._kernels, ops, MaskSink(wide=wide), self._seed, self._pixels, labels=True)
@@ -142,19 +142,19 @@ class ProgramMaker:
 
 
 def _known(step: Any, op: Op, *labels: Any) -> tuple[Any, ...]:
-    """What a step is tried by once, in all epochs: all of it but the numbers that it draws by."""
-    numbers = replace(op.numbers, arguments=(), expected_draws=_SEEN)
+    """The key under which a step is compared with its op once: all of it but the ranges that it draws from."""
+    numbers = replace(op.numbers, arguments=(), expected_draws=_SAME_DRAWS)
     return type(step), replace(op, p=float(op.p > 0), numbers=numbers), labels
 
 
 def _writes(sink: Sink) -> bool:
-    """Whether the kernels write what a sink makes; otherwise the program leaves uint8 H×W×C to it."""
+    """Whether kernels can write the sink's output; otherwise the program leaves uint8 H×W×C for the sink."""
     output = sink.output
     writes = sink.dtype == np.float32 or sink.keeps_levels(np.dtype(np.uint8))
     return writes and (output.color in ("rgb", "bgr") or output.where != "host")
 
 
 def _changes_masks(step: Any) -> bool:
-    """Whether a step may change a mask, or look at it: of classes that nobody knows anything is."""
+    """Whether a step may change or read a mask; classes of which nothing is known may."""
     record = op_record(type(step).__name__)
     return not record.is_known or not is_plain(step) or "mask" in record.targets

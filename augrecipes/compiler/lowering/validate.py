@@ -1,4 +1,4 @@
-"""Whether native steps draw and do what the transforms draw and do that they stand for, on this OpenCV and numpy."""
+"""Compare ops with their transforms, draws and effects, on the installed OpenCV and numpy."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from augrecipes.recipe.model import UINT8_HWC
 
 _MOST = 1 << 28  # pixels
 _EPOCH = 3
-Position = Callable[[int, int, int], None]  # of epoch, index and tile
-_TRIED = tuple((index, index * 7) for index in range(4))  # keys at which draws are compared
+Position = Callable[[int, int, int], None]  # (epoch, index, tile): moves the generators there
+_TRIED = tuple((index, index * 7) for index in range(4))  # (index, tile) at which draws are compared
 _SIZES = ((40, 61), (300, 200))
 _LARGE = 1 << 14  # pixels of an image with which one key is tried
-_NEARLY = 1 - 2.0**-53  # a probability below which every draw is
-# What does nothing, or nothing alone.
+_NEARLY = 1 - 2.0**-53  # every draw is below, yet it is no 1: the gate still draws
+# Effects that change no image by themselves.
 _NOTHING = frozenset({EFFECTS.KEEPS, EFFECTS.GROUPS, EFFECTS.EXITS})
-_CLOSE = 1e-9  # px: in which order products are summed up shows in no image
-# More images, by what steps do with them.
+_CLOSE = 1e-9  # px: differences by the order of sums, which no image shows
+# Further probe images for some effects.
 _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
     EFFECTS.COMPRESSES: fast_apply.squares,
     EFFECTS.APPLIES_CLAHE: fast_apply.many_colours,
@@ -41,16 +41,16 @@ _MORE: dict[int, Callable[[], tuple[np.ndarray, ...]]] = {
 
 
 def same_draws(plan: Program, step: Any, op: Op, position: Position) -> bool:
-    """Whether the kernel draws what albumentations' sampler draws, at some keys: libm may be another here, or numpy."""
+    """Whether the kernel draws what albumentations' sampler draws at some keys: libm and numpy differ by machine."""
     draw = group_sampler(step) if op.numbers.effect == EFFECTS.GROUPS else sampler_of(step)
-    left = op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python
+    in_python = op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python
     for rows, columns in _SIZES:
         data = {"image": stand_in((rows, columns, 3), np.dtype(np.uint8))}
         for (index, tile), drawn in zip(_TRIED, plan.drawn(_EPOCH, _TRIED, rows, columns), strict=True):
             position(_EPOCH, index, tile)
             if acts(step) != (drawn is not None):
                 return False
-            if drawn is not None and not left and not _equal(drawn, partial(draw, data), op.numbers):
+            if drawn is not None and not in_python and not _equal(drawn, partial(draw, data), op.numbers):
                 return False
     return True
 
@@ -58,9 +58,9 @@ def same_draws(plan: Program, step: Any, op: Op, position: Position) -> bool:
 def matches_reference(
     kernels: Library, step: Any, op: Op, seed: int, position: Position, labels: np.dtype[Any] | None = None
 ) -> bool:
-    """Whether the kernel makes of some images, or of masks of a dtype, what the step does, of what it draws.
+    """Whether the kernel changes some images, or masks of dtype `labels`, as the step does under its draws.
 
-    Asked once a process of each class and its arguments, whatever its place and seed.
+    Compared once per process for each class and its arguments, whatever the label and seed.
     """
     numbers, cls = op.numbers, type(step)
     if (
@@ -69,9 +69,9 @@ def matches_reference(
         or numbers.effect in _NOTHING
         or EFFECTS.MERGES <= numbers.effect <= EFFECTS.MERGED_ENDS
     ):
-        return True  # it never acts, or nothing alone, or by boxes
+        return True  # it never acts, has no effect by itself, or draws from boxes
     apply: Any = cls.apply if labels is None else cls.apply_to_mask
-    known = (
+    key = (
         cls, kernels, apply, repr(step.get_transform_init_args()), numbers.draw, numbers.effect, numbers.arguments,
         numbers.effect_arguments, op.cell, op.forced, op.p < 1, labels,
     )  # fmt: skip
@@ -83,7 +83,7 @@ def matches_reference(
         images = _images(numbers.effect) if labels is None else _masks(labels)
         return _compare_effects(plan, step, act, position, images, labels)
 
-    return fast_apply.probe(known, trials)
+    return fast_apply.probe(key, trials)
 
 
 def _compare_effects(
@@ -95,15 +95,15 @@ def _compare_effects(
     labels: np.dtype[Any] | None,
 ) -> Iterator[bool]:
     draw = sampler_of(step)
-    yield True  # of images that the kernels refuse nothing is asked
+    yield True  # images that the kernels refuse are not compared
     for image in images:
         for index, tile in _TRIED[: 1 if image.size > _LARGE else None]:
             position(_EPOCH, index, tile)
-            step.should_apply()  # which may take the first draw
-            made = plan.run_one(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
-            if isinstance(made, np.ndarray):
-                seen = made if labels is None else from_bytes(made, labels)
-                yield np.array_equal(seen, act(image, **draw({"image": image})))
+            step.should_apply()  # may take the first draw
+            result = plan.run_one(_EPOCH, index, tile, image if labels is None else as_bytes(image), np.empty)
+            if isinstance(result, np.ndarray):
+                result = result if labels is None else from_bytes(result, labels)
+                yield np.array_equal(result, act(image, **draw({"image": image})))
 
 
 def _images(effect: int) -> tuple[np.ndarray, ...]:
@@ -112,17 +112,17 @@ def _images(effect: int) -> tuple[np.ndarray, ...]:
 
 @cache
 def _masks(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
-    """A scatter of labels, and every one: what is only moved shows in few images where it went."""
+    """Scattered labels, and all labels: pixels that are only moved need few images to show where they went."""
     _, _, scatter, levels, *_ = fast_apply.images()
     return tuple(image[..., 0].astype(dtype) * dtype.type(97) for image in (scatter, levels))
 
 
-def _equal(found: Sequence[float], draw: Callable[[], Mapping[str, Any]], numbers: NativeOp) -> bool:
+def _equal(drawn: Sequence[float], draw: Callable[[], Mapping[str, Any]], op: NativeOp) -> bool:
     try:
-        wanted = numbers.expected_draws(draw())
+        expected = list(op.expected_draws(draw()))
     except Exception:  # the image is too small for it
-        return not np.isfinite(found[0])
-    numbers_drawn = found[: len(wanted)]
-    if numbers.draw in MATRIX_DRAWS:
-        return np.allclose(wanted, numbers_drawn, rtol=0, atol=_CLOSE)
-    return list(wanted) == list(numbers_drawn)
+        return not np.isfinite(drawn[0])
+    drawn = list(drawn[: len(expected)])
+    if op.draw in MATRIX_DRAWS:
+        return np.allclose(expected, drawn, rtol=0, atol=_CLOSE)
+    return expected == drawn

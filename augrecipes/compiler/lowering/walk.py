@@ -1,4 +1,4 @@
-"""The steps of a pipeline as those of a program: their keys, and as numbers what each does."""
+"""Walk through the steps of a pipeline and write each as an op of a program: its key, what it draws and does."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,30 +22,30 @@ _COLOURS = {
     EFFECTS.JITTERS_EXACTLY: EFFECTS.JITTERS,
     EFFECTS.SCALES_LEVELS: EFFECTS.ADJUSTS,
     EFFECTS.SHIFTS_HSV: EFFECTS.SHIFTS_HUES,
-}  # among colours
-_BOXES = frozenset({"bboxes"})  # what is moved in Python knows them
-# From a step, and how what it resamples is sampled, to its numbers; None: albumentations does that.
+}  # the effect inside a merged run of colours
+_BOXES = frozenset({"bboxes"})  # a step may read these: points are moved in Python, which has them
+# (step, interpolation) → its op; None: albumentations must run it.
 AsNumbers = Callable[[Any, int], NativeOp | None]
 
 
 def encode(step: Any, *, joined: bool = False) -> NativeOp | None:
-    """A transform as numbers, joined with others or alone; None where programs do not know it, or not like this."""
+    """Encode a transform, joined with others or by itself; None where kernels lack its class or its arguments."""
     return op_record(type(step).__name__).encode(step, joined=joined)
 
 
 class OpaqueError(Exception):
-    """Why a pipeline does not run as a program."""
+    """A pipeline cannot run as a program; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A way through the steps of a pipeline.
+    """Walks through lowered steps and encodes them.
 
     Attributes:
-        sites: of each step that draws, by its id: its label, and whether the tiles of a bag draw as one.
-        files: images come undecoded.
-        labels: numbers are those of what happens to a mask.
-        unmerged: merged steps, by their sites, that run one by one, because not all of them are known merged.
+        sites: by id, each step that draws: its label, and whether the tiles of a bag share its draw.
+        files: images arrive encoded.
+        labels: encode what happens to a mask.
+        unmerged: labels of merged steps that run one by one, because kernels cannot merge all of them.
     """
 
     sites: Mapping[int, tuple[str, bool]]
@@ -54,17 +54,17 @@ class Walk:
     unmerged: set[str] = field(default_factory=set)
 
     def lower(self, plan: Sequence[Lowered]) -> Iterator[tuple[Any, Op]]:
-        """The steps of a plan, with their numbers; None and numbers for what is done between them.
+        """Encode the steps of a plan: transforms with their ops, None for ops between steps.
 
         Raises:
-            OpaqueError: one of them runs in albumentations, whether or not it acts.
+            OpaqueError: albumentations must run a step even to decide whether it acts.
         """
         for place, one in enumerate(plan):
-            behind = plan[place + 1].node if place + 1 < len(plan) else None
-            yield from self._node(one, _is_last(one.node, behind), decodes=self.files and not place)
+            following = plan[place + 1].node if place + 1 < len(plan) else None
+            yield from self._node(one, _is_last(one.node, following), decodes=self.files and not place)
 
     def _node(self, one: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
-        """A node; of merged steps that are `last` the output makes what is left."""
+        """Encode a node; `last`: the output computes what merged steps leave pending."""
         node = one.node
         if not isinstance(node, Fused):
             yield from self._unit(one, encode_alone)
@@ -83,7 +83,7 @@ class Walk:
         yield None, _between(EFFECTS.MERGED_ENDS, encodings.mask_run_end() if self.labels else of_image)
 
     def _merged(self, steps: Sequence[Lowered], node: Fused) -> list[tuple[Any, Op]]:
-        """The steps of a node, merged; none where one of them is not known so: then they run one by one."""
+        """Encode the steps of a node merged; empty where kernels cannot merge one of them: all run one by one."""
         as_numbers = _encode_merged_warp if node.name == "JoinedWarps" else _encode_merged_colour
         merged = [pair for step in steps for pair in self._unit(step, as_numbers)]
         if all(op.numbers not in (UNKNOWN_OP, EXIT) for _, op in merged):
@@ -94,7 +94,7 @@ class Walk:
         return []
 
     def _unit(self, one: Lowered, as_numbers: AsNumbers) -> encodings.Unit:
-        """A step or a group, opened; a group that makes its choice inside albumentations is one step."""
+        """Encode a step, or a group with its children; a group that only albumentations can run is one exit."""
         step = one.transform
         if is_gated(step):
             op = self.op(step, _encode_nothing if isinstance(one.node, ObjectStep) else as_numbers)
@@ -106,16 +106,16 @@ class Walk:
                 for child in one.children
             ]
             if kind == "one":
-                # Of a child that is several steps each has a gate of its own.
+                # In a child of several steps each keeps its own gate.
                 children = [
                     [(first, replace(op, forced=not rest)), *rest] for (first, op), *rest in map(list, children)
                 ]
             if (group := encodings.lower_group(step, label, children, shared=shared)) is not None:
                 return group
-        return [(step, Op(label, shared, 1.0, EXIT, may_exit=True))]  # nobody else knows when it acts
+        return [(step, Op(label, shared, 1.0, EXIT, may_exit=True))]  # only albumentations knows when it acts
 
     def op(self, step: Any, as_numbers: AsNumbers) -> Op:
-        """A transform; OpaqueError where it runs in albumentations, whether or not it acts."""
+        """Encode a transform; OpaqueError where albumentations must run it even to decide whether it acts."""
         label, shared = self.sites[id(step)]
         numbers = None
         if is_plain(step, reads=_BOXES):
@@ -123,43 +123,42 @@ class Walk:
         if numbers is None and not is_gated(step):
             raise OpaqueError(f"{label} runs in albumentations")
         kernels = library()
-        needed = [] if numbers is None else [name for how in numbers.resizes for name in KERNELS[int(how)]]
+        needed = [] if numbers is None else [name for kind in numbers.resizes for name in KERNELS[int(kind)]]
         if needed and (kernels is None or not all(resizes_as_opencv(kernels, name) for name in needed)):
             numbers = None
         return Op(label, shared, float(step.p), numbers or UNKNOWN_OP, turn=getattr(step, "draw_turn", 0))
 
 
-def _is_last(node: Step, behind: Step | None) -> bool:
-    """Whether the output makes what merged steps leave, or the colours behind them do."""
-    colours = isinstance(behind, Fused) and behind.name == "JoinedColours"
-    return behind is None or (colours and isinstance(node, Fused) and node.name == "JoinedWarps")
+def _is_last(node: Step, following: Step | None) -> bool:
+    """Whether the output, or merged colours that follow, compute what merged steps leave pending."""
+    colours = isinstance(following, Fused) and following.name == "JoinedColours"
+    return following is None or (colours and isinstance(node, Fused) and node.name == "JoinedWarps")
 
 
-def _between(effect: int, does: tuple[float, ...] = ()) -> Op:
-    """What is done between steps."""
-    return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, effect_arguments=does))
+def _between(effect: int, arguments: tuple[float, ...] = ()) -> Op:
+    """An op between two steps."""
+    return Op("", False, 1.0, NativeOp(DRAWS.NOTHING, effect, effect_arguments=arguments))
 
 
 def _encode_nothing(_: Any, __: int) -> None:
-    """A step of which nothing is known, whatever its class is called."""
+    """Encode a user's object, whatever its class is called: nothing is known of it."""
 
 
 def encode_alone(step: Any, _: int) -> NativeOp | None:
-    """A step that is carried out by itself."""
+    """Encode a step that runs by itself."""
     numbers = encode(step)
     return encodings.exact_warp(numbers) if numbers is not None and numbers.effect in encodings.RESAMPLES else numbers
 
 
 def _encode_merged_warp(step: Any, interpolation: int) -> NativeOp | None:
-    """A step of a run that is resampled once."""
+    """Encode a step of a run that is resampled once."""
     numbers = encode(step)
     if numbers is None or numbers.effect == EFFECTS.KEEPS:
         return numbers
     if numbers.effect in encodings.RESAMPLES:
         return encodings.merged_warp(numbers, interpolation)
-    samplings = (
-        {NEAREST, NEAREST_MIDDLE} if interpolation == NEAREST else {interpolation}
-    )  # of pixels' middles, when joined
+    # A merged run takes the nearest pixel by pixel centres.
+    samplings = {NEAREST, NEAREST_MIDDLE} if interpolation == NEAREST else {interpolation}
     merges = numbers.effect in (EFFECTS.CROPS, EFFECTS.FLIPS) or (
         numbers.resizes and samplings.issuperset(numbers.resizes)
     )
@@ -167,7 +166,7 @@ def _encode_merged_warp(step: Any, interpolation: int) -> NativeOp | None:
 
 
 def _encode_merged_colour(step: Any, _: int) -> NativeOp | None:
-    """A step that changes colours behind such a run."""
+    """Encode a step of a merged run of colours."""
     record = op_record(type(step).__name__)
     if record.native_joined is not None:
         return encode(step, joined=True)

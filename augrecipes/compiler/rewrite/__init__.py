@@ -1,4 +1,4 @@
-"""What the compiler hands to the Pipeline: a plan for each way in which samples come, and all else that it needs."""
+"""What the compiler hands to a Pipeline: a plan for each way in which images arrive, and all else that it needs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from augrecipes.ops.schedule import in_epoch
 from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 
 ARRIVALS: tuple[Arrival, ...] = ("uint8", "float32", "encoded", "together")
-UNOPTIMIZED_INPUTS: tuple[Arrival, ...] = ("float32", "together")  # what runs as albumentations runs it
-_PASSING = ("identity", "dihedral", "lookup")  # what commutes with a cut, bit for bit
+UNOPTIMIZED_INPUTS: tuple[Arrival, ...] = ("float32", "together")  # these run as albumentations runs them
+_PASSING = ("identity", "dihedral", "lookup")  # actions that commute with a cut, bit for bit
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the compiler decided for images that come in one way.
+    """The compiler's plan for images that arrive in one way.
 
     Attributes:
-        steps: what runs, in order: steps as they were written, or what rules have made of them.
-        fired: the rules that made them.
-        reads: its first steps leave a part of an image, so that the rest of a file need not be decoded.
+        steps: the nodes that run, in order: steps as written, or what rules replaced them by.
+        fired: the rules that fired.
+        reads: the first steps keep only a part of an image, so that the rest of a file need not be decoded.
     """
 
     steps: Steps
@@ -35,20 +35,20 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Everything that a Pipeline is made of, and all that travels when it is pickled.
+    """Everything that a Pipeline is built from, and all that travels when it is pickled.
 
     Attributes:
         recipe: the source.
         mode: `train` or `eval`.
-        optimize: what was asked for.
-        seed: of every draw.
+        optimize: the level that was asked for.
+        seed: the seed of every draw.
         save_applied_params: add `applied` to the samples.
-        plans: by how samples come: `uint8`, `float32`, `encoded`, `together`.
-        threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
-        pauses: another part of the recipe follows: the targets come out as the steps have left them.
-        resumes: another part has run before: the targets come in as its steps have left them.
-        later: targets of a pair that the part that follows makes.
-        added: further targets, by name, and the one of albumentations' that each is like.
+        plans: a plan for each arrival: `uint8`, `float32`, `encoded`, `together`.
+        threads: how many work on the tiles of a bag; None: one per core, and one inside a DataLoader worker.
+        pauses: another part of the recipe follows; targets are returned as the steps left them.
+        resumes: another part ran before; targets arrive as its steps left them.
+        later: targets of a pair that the following part makes.
+        added: further targets by name, and the albumentations target that each is like.
     """
 
     recipe: Recipe
@@ -69,22 +69,21 @@ class Compiled:
         return self.recipe.section(self.mode) or ()
 
     def unoptimised(self) -> Compiled:
-        """The same recipe with its steps as they were written."""
+        """The same recipe with its steps as written."""
         return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, Plan(self.steps)))
 
     def in_epoch(self, epoch: int) -> Compiled:
         """The same plans with the numbers that scheduled steps have in an epoch."""
-        nodes = {id(node): in_epoch(node, epoch) for one in self.plans.values() for node in one.steps}
+        nodes = {id(node): in_epoch(node, epoch) for plan in self.plans.values() for node in plan.steps}
         plans = {
-            arrival: replace(one, steps=tuple(nodes[id(node)] for node in one.steps))
-            for arrival, one in self.plans.items()
+            arrival: replace(plan, steps=tuple(nodes[id(node)] for node in plan.steps))
+            for arrival, plan in self.plans.items()
         }
         return replace(self, recipe=self.recipe.in_epoch(epoch), plans=plans)
 
 
 def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: Arrival) -> Plan:
-    """The rewritten steps for samples that come as `arrival` says; of deep images, and of several that come
-    together, which no kernel takes, the steps as they are written."""
+    """Rewrite the steps for one arrival; deep images, and several that come together, keep the steps as written."""
     if arrival in UNOPTIMIZED_INPUTS or recipe.inputs.stack or recipe.targets:
         return Plan(steps)
     rules = () if recipe.inputs.is_deep else rules_for(recipe, optimize)
@@ -94,7 +93,7 @@ def plan(recipe: Recipe, steps: tuple[Step, ...], optimize: Optimize, arrival: A
 
 
 def _leaves_a_part(nodes: Steps) -> bool:
-    """Whether the first steps, which cut, turn, look levels up or are resampled together, leave a part of an image."""
+    """Whether the first steps, those that cut, turn, look levels up or resample, keep only a part of an image."""
     for node in nodes:
         if isinstance(node, Fused):
             return node.name == "JoinedWarps"

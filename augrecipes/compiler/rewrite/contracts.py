@@ -1,4 +1,4 @@
-"""What a merge may change, and the steps that it must not come before because they would make more of it."""
+"""What a merge may change, and the steps that forbid it because they would amplify the change."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,25 +11,24 @@ from augrecipes.ops.registry import record_of
 from augrecipes.recipe.model import Step
 
 Contract = Literal["LEVELS", "GEOMETRY", "DISTRIBUTION"]
-# What a merge does: what its contract says, or to resample once instead of several times, which is GEOMETRY and more.
+# The kind of a merge: its contract, or RESAMPLES for several resamplings made one, which is GEOMETRY and more.
 Merge = Contract | Literal["RESAMPLES"]
 INEXACT: tuple[Merge, ...] = ("LEVELS", "GEOMETRY", "RESAMPLES", "DISTRIBUTION")
 
 ALL = 255  # levels: no two images are further apart
-_MOST = 2.0  # the largest gain behind a merge: beyond, a few levels are no few levels any more
+_MOST = 2.0  # the largest gain allowed behind a merge: beyond it a few levels become many
 
 
 def obstacle(behind: Iterable[Step], flow: Flow, merge: Merge) -> str | None:
-    """Why no merge of a kind may be made in front of the steps `behind`; None where one may.
+    """Why no merge of a kind is allowed in front of the steps `behind`; None where it is.
 
-    A merge that changes a bit must come before no step whose draws depend on what it changes: that step would draw
-    something else, and all settings make the same draws. A merge of colours changes the image alone, a merged
-    resampling the mask as well.
+    Draws are the same at every level of optimisation. So no merge that changes a bit may precede a step that draws by
+    what the merge changes: merged colours change the image alone, merged resamplings the mask as well.
 
-    A merge that promises levels must come before no step that amplifies without bound, or more than twofold. Nor must
-    one of several resamplings, but of a step that changes colours by little more than a matrix what it makes of hues
-    of the nearly grey does not count. One resampling done otherwise may: it is a level or two off. Other noise may
-    come before other noise: what goes by the image there is no parameter, but noise.
+    A LEVELS merge may not precede a step that amplifies differences without bound, or more than twofold. Nor may
+    several resamplings made one; but for these the hues of nearly grey pixels, which a colour step may turn, do not
+    count. A single resampling done otherwise may: it is a level or two off. DISTRIBUTION may precede a step of noise:
+    what that draws by the image is noise, and no parameter.
 
     >>> obstacle([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
     'ShotNoise#1 draws by what is in the image'
@@ -42,22 +41,22 @@ def obstacle(behind: Iterable[Step], flow: Flow, merge: Merge) -> str | None:
 
 
 def obstacles_from(steps: Sequence[Step], flow: Flow, merge: Merge) -> list[str | None]:
-    """`obstacle` by the steps from each place on, and by none of them. They are read once, backwards."""
-    found = [flow.obstacles.get(merge)]
+    """`obstacle` for the steps from each place on, and for none. The steps are read once, backwards."""
+    obstacles = [flow.obstacles.get(merge)]
     for step in reversed(steps):
-        found.append(_first_obstacle(step, flow, merge) or found[-1])
-    return found[::-1]
+        obstacles.append(_first_obstacle(step, flow, merge) or obstacles[-1])
+    return obstacles[::-1]
 
 
 def flow_before(behind: Iterable[Step], flow: Flow) -> Flow:
     """The flow inside a group, in front of the steps `behind`."""
     behind = tuple(behind)
-    found: dict[str, str] = {merge: why for merge in INEXACT if (why := obstacle(behind, flow, merge)) is not None}
-    return flow if found == flow.obstacles else replace(flow, obstacles=found)
+    obstacles: dict[str, str] = {kind: why for kind in INEXACT if (why := obstacle(behind, flow, kind)) is not None}
+    return flow if obstacles == flow.obstacles else replace(flow, obstacles=obstacles)
 
 
 def flows_before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
-    """The flow inside each step, if it is a group: in front of all that follow. The steps are read once, backwards."""
+    """The flow inside each step, if it is a group: it precedes all later steps. The steps are read once, backwards."""
     flows = []
     for step in reversed(steps):
         flows.append(flow)
@@ -66,13 +65,13 @@ def flows_before_each(steps: Sequence[Step], flow: Flow) -> list[Flow]:
 
 
 def amplified(levels: float, behind: Iterable[Step], flow: Flow) -> float:
-    """What differences of so many levels may have become behind some steps.
+    """The largest difference, in levels, that one of `levels` levels may become behind some steps.
 
     >>> amplified(2, [Step("Blur"), Step("HorizontalFlip")], Flow())
     3.0
     """
     for step in behind:
-        levels = min(max(_through(now, levels, flow) for (now,) in in_each_epoch((step,))), ALL)
+        levels = min(max(_through(node, levels, flow) for (node,) in in_each_epoch((step,))), ALL)
     return levels
 
 
@@ -95,8 +94,8 @@ STILL = ("identity", "window", "dihedral")
 
 
 def _first_obstacle(step: Step, flow: Flow, merge: Merge) -> str | None:
-    """The first step inside `step` that no merge may be made in front of, and why."""
-    leaves = (leaf for (now,) in in_each_epoch((step,)) for leaf in _leaves(now))
+    """The first step inside `step` that forbids a merge in front of it, and why."""
+    leaves = (leaf for (node,) in in_each_epoch((step,)) for leaf in _leaves(node))
     return next((f"{leaf.site} {why}" for leaf in leaves if (why := _why(leaf, flow, merge))), None)
 
 
@@ -111,14 +110,14 @@ def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
     record = record_of(leaf)
     if record.draws_from is None:
         return "may draw by what is in the image: nothing is known of its class"
-    seen = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
-    if seen and not (merge == "DISTRIBUTION" and record.effect == "noise"):
-        return f"draws by what is in the {' and the '.join(sorted(seen))}"
+    changed = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
+    if changed and not (merge == "DISTRIBUTION" and record.effect == "noise"):
+        return f"draws by what is in the {' and the '.join(sorted(changed))}"
     if merge in ("GEOMETRY", "DISTRIBUTION"):
         return None
     if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels:
         return "rounds float32 to levels of 255: the last bit would become a level"
-    colours = merge == "RESAMPLES" and record.recolours  # what hues do does not count
+    colours = merge == "RESAMPLES" and record.recolours  # hues of nearly grey pixels do not count
     gain = record.joined_error[1] if colours else record.gain
     if gain is None:
         return "goes by thresholds or statistics of the image: a few levels may become very many"

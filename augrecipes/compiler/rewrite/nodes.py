@@ -1,4 +1,4 @@
-"""What a plan is made of: steps as they were written, and steps fused into one, which groups have inside them, too."""
+"""The nodes of a plan: steps as written, and steps fused into one, also inside groups."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -15,11 +15,11 @@ Steps: TypeAlias = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fused(Step):
-    """Neighbours that one kernel carries out together, whose name it has; each keeps its own label and draws."""
+    """Neighbouring steps that one kernel runs together; `name` is the kernel's. Each keeps its label and draws."""
 
 
 def fuse(kernel: Fusion, steps: Steps) -> Fused:
-    """Steps as they were written, in order, fused.
+    """Fuse neighbouring steps, in order.
 
     >>> fuse("JoinedWarps", (Step("Rotate", site="Rotate#1"), Step("Resize", site="Resize#1"))).site
     'JoinedWarps(Rotate#1 + Resize#1)'
@@ -29,31 +29,31 @@ def fuse(kernel: Fusion, steps: Steps) -> Fused:
 
 @dataclass(frozen=True, slots=True)
 class CounterNoiseStep(Step):
-    """A step as it was written, whose noise, or field of displacements, is made by counting."""
+    """A step as written whose noise, or field of displacements, comes from a counter-based generator."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStep(Step):
-    """A step whose transform is somebody's object, of which nothing is known.
+    """A step whose transform is a user's object, of which nothing is known.
 
     Attributes:
         source: the object; each pipeline, and each of its threads, runs a copy.
-        parts: the labels of the transforms in it, and in those, where it is a group.
+        parts: the labels of the transforms inside it, at any depth, where it is a group.
     """
 
     source: Any = field(default=None, compare=False)
     parts: tuple[str, ...] = ()
 
 
-def changed(step: Step, kind: type[Step]) -> Step:
-    """The same step, as one that is carried out otherwise."""
+def as_kind(step: Step, kind: type[Step]) -> Step:
+    """The same step as a node of another class."""
     return kind(**{field.name: getattr(step, field.name) for field in fields(step)})
 
 
 def in_each_epoch(nodes: Steps) -> Iterator[Steps]:
-    """The nodes as they are written and, where numbers are scheduled, with those of each end of a schedule.
+    """The nodes as written and, where arguments are scheduled, at each end of a schedule.
 
-    What holds of all of these holds in every epoch, whose numbers lie between.
+    What is true of all of these is true in every epoch, because its arguments lie between.
     """
     yield nodes
     for epoch in schedule.ends(nodes):
@@ -61,12 +61,12 @@ def in_each_epoch(nodes: Steps) -> Iterator[Steps]:
 
 
 def is_single(step: Step) -> bool:
-    """Whether a step is no group, and not fused of several."""
+    """Whether a node is a single step: no group and not fused."""
     return not step.steps
 
 
 def singles(node: Step) -> Iterator[Step]:
-    """The single steps of a node, groups and fused steps opened."""
+    """The single steps inside a node; groups and fused steps are opened."""
     if is_single(node):
         yield node
     for inside in node.steps:
@@ -74,12 +74,12 @@ def singles(node: Step) -> Iterator[Step]:
 
 
 def is_open(node: Step) -> bool:
-    """Whether the steps inside a node are run one by one; those of fused steps are not."""
+    """Whether the steps inside a node run one by one; fused steps do not."""
     return node.is_group or node.name == groups.DEGRADE
 
 
 def opened(node: Step) -> Iterator[Step]:
-    """A node and those inside it that are run one by one, groups before their children."""
+    """A node and the nodes inside it that run one by one, groups before their children."""
     yield node
     if is_open(node):
         for inside in node.steps:
@@ -87,5 +87,5 @@ def opened(node: Step) -> Iterator[Step]:
 
 
 def action_of(node: Step) -> Action:
-    """What the compiler may assume of a node: what its record says, given its arguments."""
+    """The action of a node by its record and arguments: what the compiler may assume of it."""
     return record_of(node).action

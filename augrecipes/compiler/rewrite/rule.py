@@ -1,4 +1,4 @@
-"""What a rewrite rule is, and how rules run over the straight parts of a recipe."""
+"""What a rewrite rule is, and how rules run over the sequential parts of a recipe."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,18 +21,17 @@ class Rule:
 
     Attributes:
         name: snake_case.
-        equation: what becomes what, in one line.
-        contract: `LEVELS`: pointwise work, a few of 255 levels apart, see `levels`. `GEOMETRY`:
-            merged resampling: places agree to 0.01 px wherever both are inside the source, and the result is never
+        equation: the rewrite in one line.
+        contract: `LEVELS`: pointwise work, within a few of 255 levels, see `Edit.levels`. `GEOMETRY`: merged
+            resampling: positions agree to 0.01 px wherever both are inside the source, and the result is never
             further from an analytic truth; pixels may differ, and `augrecipes verify` reports by how much.
             `DISTRIBUTION`: other random numbers of the same distribution, under the same parameters.
-        fires: YAML steps that it fires on.
+        fires: YAML steps on which it fires.
         leaves: YAML steps that it must leave alone.
-        rewrite: from a straight run of steps to its edits, in order and apart, after which the rule finds no more. It
-            looks at each step a fixed number of times. One that changes a bit asks `contracts.obstacles_from` whether
-            what comes behind bears it.
-        singly: it puts one step in the place of one, whatever stands around it: so it does inside every group, too, and
-            inside Degrade.
+        rewrite: from a sequence of steps to disjoint edits in order, after which the rule would find no more. It looks
+            at each step a bounded number of times. A rewrite that changes bits asks `contracts.obstacles_from` whether
+            later steps allow it.
+        singly: it replaces one step by one, whatever its neighbours, and so also works inside groups and Degrade.
     """
 
     name: str
@@ -45,18 +44,18 @@ class Rule:
 
 
 def rule(contract: Contract, fires: str, leaves: str, **flags: bool) -> Callable[[Any], Rule]:
-    """Make a rule of the function that rewrites steps: it has the rule's name, and its docstring is the equation."""
+    """Make a rule of a rewriting function: its name names the rule, its docstring is the equation."""
     return lambda rewrite: Rule(rewrite.__name__, rewrite.__doc__ or "", contract, fires, leaves, rewrite, **flags)
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a rule does at one place.
+    """A replacement of neighbouring steps by a rule.
 
     Attributes:
-        start, stop: of the steps that it replaces; the end is exclusive.
-        steps: that it puts in their place.
-        levels: by how many levels of 255 it may change what comes out of them, pixel by pixel.
+        start, stop: the range of steps that it replaces; `stop` is exclusive.
+        steps: the steps that replace them.
+        levels: by how many levels of 255 it may change a pixel behind them.
     """
 
     start: int
@@ -71,10 +70,10 @@ class Firing:
 
     Attributes:
         rule: its name.
-        before: the labels that it read.
-        after: the labels that it left in their place.
-        contract: the rule's.
-        levels: of a `LEVELS` rule: what this adds to how far the images behind it may be apart, of 255.
+        before: the labels of the steps that it replaced.
+        after: the labels of the steps in their place.
+        contract: the rule's contract.
+        levels: how many of 255 levels this firing adds to the largest difference of images behind it.
     """
 
     rule: str
@@ -85,7 +84,7 @@ class Firing:
 
 
 def runs(nodes: Steps, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, Steps]]:
-    """Where steps begin that stand side by side and belong together, and these steps, as many as there are."""
+    """The maximal runs of neighbours that `belongs` accepts: the place of the first, and the steps."""
     run: list[Step] = []
     for place, node in enumerate((*nodes, None)):
         if node is not None and belongs(node):
@@ -96,10 +95,10 @@ def runs(nodes: Steps, belongs: Callable[[Step], bool]) -> Iterator[tuple[int, S
 
 
 def apply_rules(steps: Steps, flow: Flow, rules: tuple[Rule, ...]) -> tuple[Steps, tuple[Firing, ...]]:
-    """The steps after every rule, in order, and what fired.
+    """Apply all rules in order; return the steps, and what fired.
 
-    Rules see straight runs only: the recipe itself and the inside of every Sequential. A OneOf's children are
-    looked into, never added, dropped or moved, since that would change its choice.
+    Rules see sequences: the recipe itself and the inside of every Sequential. The children of a OneOf are rewritten
+    inside, but none is added, dropped or moved, since that would change its choice.
     """
     fired: list[Firing] = []
     rewritten = _straight(steps, flow, rules, fired)
@@ -117,12 +116,12 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
 
 
 def _agreed(rule: Rule, steps: Steps, flow: Flow) -> list[Edit]:
-    """The edits of a rule that it makes in every epoch."""
-    found = [{_shape(edit): edit for edit in rule.rewrite(now, flow)} for now in in_each_epoch(steps)]
+    """The edits that a rule makes in every epoch alike."""
+    epochs = [{_shape(edit): edit for edit in rule.rewrite(nodes, flow)} for nodes in in_each_epoch(steps)]
     return [
-        replace(edit, levels=max(each[shape].levels for each in found))
-        for shape, edit in found[0].items()
-        if all(shape in each for each in found)
+        replace(edit, levels=max(edits[shape].levels for edits in epochs))
+        for shape, edit in epochs[0].items()
+        if all(shape in edits for edits in epochs)
     ]
 
 
@@ -133,24 +132,24 @@ def _shape(edit: Edit) -> tuple[object, ...]:
 def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
     """The steps after one rule."""
     edits = _agreed(rule, steps, flow)
-    made: list[Step] = []
-    place, apart = 0, 0.0
+    result: list[Step] = []
+    place, levels = 0, 0.0
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
-        made += [*steps[place : edit.start], *edit.steps]
-        place, were = edit.stop, apart
-        # What edits before this one have changed goes through its steps too.
-        apart = amplified(apart, edit.steps, flow) if apart else 0
-        apart += edit.levels
-        apart = amplified(apart, steps[edit.stop : end], flow) if apart else 0
+        result += [*steps[place : edit.start], *edit.steps]
+        place, earlier = edit.stop, levels
+        # Differences by earlier edits go through the steps of this one too.
+        levels = amplified(levels, edit.steps, flow) if levels else 0
+        levels += edit.levels
+        levels = amplified(levels, steps[edit.stop : end], flow) if levels else 0
         before, after = (tuple(s.site for s in part) for part in (steps[edit.start : edit.stop], edit.steps))
-        fired.append(Firing(rule.name, before, after, rule.contract, ceil(apart) - ceil(were)))
-    return (*made, *steps[place:])
+        fired.append(Firing(rule.name, before, after, rule.contract, ceil(levels) - ceil(earlier)))
+    return (*result, *steps[place:])
 
 
 def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
     if not is_open(node):
         return node
-    flow = replace(flow, encoded=False)  # here an image is decoded already
+    flow = replace(flow, encoded=False)  # inside groups images are decoded
     singly = tuple(rule for rule in rules if rule.singly)
     if node.name == groups.DEGRADE:
         inside = _straight(node.steps, flow, singly, fired)
@@ -161,5 +160,5 @@ def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
             flow = flow_before(node.steps, flow)  # any of them may come after any other
         inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
         for rule in singly:
-            inside = tuple(made for child in inside for made in _edited(rule, (child,), flow, fired))
+            inside = tuple(step for child in inside for step in _edited(rule, (child,), flow, fired))
     return node if inside == node.steps else replace(node, steps=inside)

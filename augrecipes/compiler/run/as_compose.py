@@ -1,4 +1,4 @@
-"""A compiled recipe among albumentations' own pipelines: what it has of them, and what to do instead of the rest."""
+"""What a compiled pipeline shares with albumentations' Compose, and errors that name the way for what it does not."""
 
 import random
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from augrecipes.compiler.run.output_size_guard import guard
 from augrecipes.errors import counted
 from augrecipes.report import Displayed
 
-# What is said where somebody tries what cannot work.
+# Messages for uses that cannot work.
 _NESTED = (
-    "a compiled pipeline keys its own draws and ends in the recipe's output, and is never a step of another Compose or "
-    "group: write their steps into the recipe (OneOf and other groups too; a class of your own: ar.register), give "
-    "them recipe.to_albumentations(), or call one after the other. How masks are sampled, say it in the recipe, step "
-    "by step"
+    "a compiled pipeline keys its own draws and ends in the recipe's output, so it cannot be a step of another Compose "
+    "or group: write their steps into the recipe (OneOf and other groups too; a class of your own: ar.register), give "
+    "them recipe.to_albumentations(), or call one after the other. The interpolation of masks is an argument of the "
+    "recipe's steps"
 )
 _SEED = "a pipeline's draws are keyed by its seed; for another seed, recipe.compile(seed=...)"
 _STEPS = (
@@ -28,10 +28,10 @@ _STEPS = (
 
 
 class AsCompose(Displayed, Compose):
-    """An albumentations Compose whose steps are its own, and which is no step of others.
+    """An albumentations Compose that keeps its steps to itself and cannot be a step of others.
 
-    `len`, iteration and indexing give the outermost steps as the recipe has them: new transforms, with draws of their
-    own. `pipeline.recipe.steps` are the same as data.
+    `len`, iteration and indexing give the recipe's outermost steps as new transforms with draws of their own;
+    `pipeline.recipe.steps` has them as data.
 
     >>> import augrecipes as ar
     >>> pipeline = ar.load("folder-128").compile()
@@ -48,7 +48,7 @@ class AsCompose(Displayed, Compose):
     _standalone = False
 
     def own_steps(self, sites: Sites) -> None:
-        """From here on nothing else may seed this pipeline, or a step of it, as every group does with what is in it."""
+        """Forbid others to seed this pipeline or its steps, as a group seeds its children."""
         self._standalone = True
         for step, _, _ in sites:
             step.set_random_seed = step.set_random_state = _refuse_step
@@ -57,7 +57,7 @@ class AsCompose(Displayed, Compose):
         return len(self.compiled.steps)
 
     def __bool__(self) -> bool:
-        return True  # without a step there is an output still
+        return True  # a pipeline without steps still converts the output
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self._transform(step) for step in self.compiled.steps])
@@ -67,12 +67,12 @@ class AsCompose(Displayed, Compose):
         return [self._transform(step) for step in chosen] if isinstance(item, slice) else self._transform(chosen)
 
     def __repr__(self) -> str:
-        of = self.compiled
-        what = f"{of.recipe.name}, {of.mode}, {of.optimize}, seed {of.seed}"
-        return f"<{type(self).__name__} {what}, {counted(len(of.steps), 'step')}>"
+        compiled = self.compiled
+        title = f"{compiled.recipe.name}, {compiled.mode}, {compiled.optimize}, seed {compiled.seed}"
+        return f"<{type(self).__name__} {title}, {counted(len(compiled.steps), 'step')}>"
 
     def indented_repr(self, indent: int = 0) -> str:
-        """As `repr`; `indent` changes nothing."""
+        """The same as `repr`; `indent` has no effect."""
         return repr(self)
 
     def _transform(self, step: Any) -> Any:
@@ -81,33 +81,33 @@ class AsCompose(Displayed, Compose):
         return lowered.transform
 
     def set_mask_interpolation(self, mask_interpolation: int | None) -> None:
-        """Refused, as a Compose asks it of what is to be a step of its own."""
+        """Raise TypeError: a Compose calls this on pipelines nested in it."""
         if self._standalone:
             raise TypeError(_NESTED)
         super().set_mask_interpolation(mask_interpolation)
 
     def set_random_seed(self, seed: int | None) -> None:
-        """Refused: the seed is part of what was compiled."""
+        """Raise TypeError: the seed is fixed when the recipe is compiled."""
         if self._standalone:
             raise TypeError(_SEED)
         super().set_random_seed(seed)
 
     def set_random_state(self, random_generator: np.random.Generator | None, py_random: random.Random) -> NoReturn:
-        """Refused, as `set_random_seed`; a group asks it of what is in it."""
+        """Raise TypeError: a group calls this on its children."""
         raise TypeError(_NESTED)
 
     def set_deterministic(self, flag: bool, save_key: str = "replay") -> NoReturn:
-        """Refused: every sample can be had again."""
+        """Raise TypeError: the key of a sample replays it."""
         raise TypeError("a sample is replayed from its key: pipeline.at(index, epoch)(image=image)")
 
     def to_dict_private(self) -> NoReturn:
-        """Refused: what `A.save` writes has no keys."""
-        of = self.compiled
-        again = f"mode={of.mode!r}, optimize={of.optimize!r}, seed={of.seed}"
+        """Raise TypeError: `A.save` would write a pipeline without keys."""
+        compiled = self.compiled
+        arguments = f"mode={compiled.mode!r}, optimize={compiled.optimize!r}, seed={compiled.seed}"
         raise TypeError(
             "albumentations would lose a compiled pipeline's keys and output. Save the recipe: "
-            f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({again}) makes "
-            "this pipeline again. Or pickle it; or save recipe.to_albumentations(), which draws in its own way."
+            f"Path('recipe.yaml').write_text(pipeline.recipe.to_yaml()); ar.load('recipe.yaml').compile({arguments}) "
+            "makes this pipeline again. Or pickle it; or save recipe.to_albumentations(), whose draws are not keyed."
         )
 
     get_dict_with_id = to_dict_private

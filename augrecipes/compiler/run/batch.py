@@ -1,5 +1,4 @@
-"""Samples of a batch side by side: what goes in, by target, and the arrays that they are written to; `out=` is memory
-that the caller has."""
+"""Run a batch of samples: the inputs by target, the arrays that results are written to, and the caller's `out=`."""
 
 from __future__ import annotations
 
@@ -19,17 +18,17 @@ from augrecipes.recipe.inputs import MaskLabels
 
 
 def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out") -> Allocate:
-    """An allocator that gives the memory of `out` to a result that fits it exactly.
+    """An allocator that gives a result the memory of `out`, which it must fit exactly.
 
     Args:
-        out: a writable array, or whatever numpy can see as one without a copy, such as a torch tensor on the CPU; or a
-            function (shape, dtype) → array, for who does not know the size beforehand.
-        what: is to be written, for errors.
-        sources: arrays that are still to be read when the result is written.
-        name: of `out`, for errors.
+        out: a writable array, or anything that numpy can view as one, such as a torch tensor on the CPU; or a function
+            (shape, dtype) → array, for callers that do not know the size beforehand.
+        what: name of the result, for errors.
+        sources: arrays that are still read while the result is written.
+        name: name of `out`, for errors.
 
     Raises:
-        DataError: it cannot be written to, or overlaps a source; when it is asked for: another shape or dtype.
+        DataError: `out` is read-only, overlaps a source, or, once the result is known, has another shape or dtype.
 
     >>> batch = np.zeros((2, 3, 4, 4), np.float32)
     >>> np.shares_memory(output_buffer(batch[1], "the image", ())((3, 4, 4), np.dtype(np.float32)), batch)
@@ -55,7 +54,7 @@ def output_buffer(out: Any, what: str, sources: Sequence[Any], name: str = "out"
 
 
 def _as_array(out: Any, name: str) -> np.ndarray:
-    """`out` as an array over the same memory."""
+    """View `out` as an array over the same memory."""
     if isinstance(out, np.ndarray):
         return out
     try:
@@ -69,18 +68,18 @@ def _as_array(out: Any, name: str) -> np.ndarray:
 
 _INT64 = np.dtype(np.int64)
 Sample = dict[str, Any]
-# Gives the memory for all of a target: (target, shape of one, dtype) → (n, *shape).
+# Allocates the results of all samples: (target, shape of one, dtype) → array (n, *shape).
 AllocateTarget = Callable[[str, tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleColumns:
-    """Samples with the same targets, by target.
+    """The inputs of samples with the same targets, a column per target.
 
     Attributes:
-        image: of each.
-        mask: of each; None: there are none.
-        others: what each has beside these, such as boxes; None: nothing.
+        image: the image of each sample.
+        mask: the mask of each; None: they have none.
+        others: the other targets of each, such as boxes; None: they have none.
     """
 
     image: Sequence[Any] | MappedImages
@@ -89,7 +88,7 @@ class SampleColumns:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> SampleColumns | None:
-        """Some samples; None where they have not the same targets."""
+        """Turn samples into columns; None where their targets differ."""
         names = samples[0].keys()
         if "image" not in names or (len(samples) > 1 and any(sample.keys() != names for sample in samples)):
             return None
@@ -105,17 +104,17 @@ class SampleColumns:
 
     @property
     def names(self) -> set[str]:
-        """Of their targets."""
+        """The names of their targets."""
         return {"image", *(() if self.mask is None else ("mask",)), *(self.others[0] if self.others else ())}
 
-    def with_labels(self, said: MaskLabels | None) -> SampleColumns:
-        """The same with masks that are labels, as steps take them."""
-        if said is None or self.mask is None:
+    def with_labels(self, mask_labels: MaskLabels | None) -> SampleColumns:
+        """The same samples with masks turned from stored values into labels."""
+        if mask_labels is None or self.mask is None:
             return self
-        return replace(self, mask=[labels_of(element(self.mask, k), said) for k in range(len(self))])
+        return replace(self, mask=[labels_of(element(self.mask, k), mask_labels) for k in range(len(self))])
 
     def sample(self, k: int) -> Sample:
-        """The targets of one."""
+        """All targets of sample `k`."""
         targets = {"image": element(self.image, k)}
         if self.mask is not None:
             targets["mask"] = element(self.mask, k)
@@ -123,24 +122,24 @@ class SampleColumns:
 
 
 def element(column: Sequence[Any] | MappedImages, k: int) -> Any:
-    """The image, or mask, of one of several samples."""
+    """The image or mask of sample `k`."""
     return column.array(k) if isinstance(column, MappedImages) else column[k]
 
 
 @dataclass
 class BatchOutput:
-    """Arrays for the samples of a batch: sample k becomes row k of one for each target; masks of labels as int64.
+    """The results of a batch: an array per target, of which row k is sample k; masks of labels are int64.
 
     Attributes:
-        epoch: of the draws.
+        epoch: epoch of the draws.
         keys: index and tile of each sample.
-        allocate_target: gives the memory for all of a target.
-        failed: what was wrong, by position.
-        arrays: all of them by target, once the size of one is known.
-        others: what each sample has beside these, by position.
-        is_ragged: they differ in size.
-        is_stopped: no more of them are begun.
-        stains: of the slide or bag that all are of, by the method that told them; None: nobody knows them.
+        allocate_target: allocates the array of a target.
+        failed: errors by position.
+        arrays: the arrays by target, allocated once the size of one result is known.
+        others: the other targets of each sample, by position.
+        is_ragged: results differ in size.
+        is_stopped: no further sample is begun.
+        stains: the stains of the samples' slide or bag, by method of estimation; None: not known.
     """
 
     epoch: int
@@ -155,13 +154,14 @@ class BatchOutput:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, pipeline: Any, read: Read, threads: int = 1, *, in_memory: bool = False) -> None:
-        """Make them, in some threads, of which the first is this one. They are the same however many there are.
+        """Run all samples in `threads` threads, this one included; their number changes no result.
 
         Args:
-            pipeline: each thread has a copy of its own, as steps hold state.
-            read: gives the targets of a sample by its position; called from several threads. DataError: it is broken.
-            threads: how many.
-            in_memory: all images are there anyway.
+            pipeline: the pipeline; each thread runs a copy, because steps hold state.
+            read: returns the targets of a sample by its position, called from several threads; a DataError from it is
+                noted in `failed`.
+            threads: number of threads.
+            in_memory: all images are in memory already, so that reading many at once costs nothing.
         """
         queue = BatchQueue(len(self.keys), threads, in_memory=in_memory)
 
@@ -174,10 +174,10 @@ class BatchOutput:
 
         def work() -> None:
             try:
-                mine = pipeline.for_this_thread(self.epoch)
-                while not self.is_stopped and (taken := dict(queue.take(read_or_fail))):
-                    if samples := {k: sample for k, sample in taken.items() if k not in self.failed}:
-                        self._run_samples(mine, samples)
+                own_copy = pipeline.for_this_thread(self.epoch)
+                while not self.is_stopped and (share := dict(queue.take(read_or_fail))):
+                    if samples := {k: sample for k, sample in share.items() if k not in self.failed}:
+                        self._run_samples(own_copy, samples)
             except BaseException:
                 self.is_stopped = True
                 raise
@@ -192,11 +192,11 @@ class BatchOutput:
             pipeline.run_alone(self, k, targets)
 
     def fail(self, k: int, error: DataError) -> None:
-        """Take what is wrong with a sample."""
+        """Note the error of sample `k`."""
         self.failed[k] = error
 
     def put(self, k: int, sample: Sample) -> None:
-        """Take a sample that was made by itself; its image is in its row."""
+        """Store sample `k`, which ran by itself; its image is in its row already."""
         if "mask" in sample:
             mask = sample["mask"]
             rows = self.rows("mask", mask.shape, mask.dtype if mask.dtype.kind == "f" else _INT64)
@@ -207,18 +207,18 @@ class BatchOutput:
         self.others[k] = {name: value for name, value in sample.items() if name not in ("image", "mask")}
 
     def row(self, k: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        """Memory for one image."""
+        """The memory for the image of sample `k`."""
         if (rows := self.rows("image", shape, dtype)) is None:
             self.is_ragged = self.is_stopped = True
             return np.empty(shape, dtype)
         return rows[k]
 
     def image(self) -> np.ndarray:
-        """All images.
+        """The array of all images.
 
         Raises:
-            DataError: what was wrong with the first that is broken.
-            CollateError: they differ in size.
+            DataError: the error of the first sample that failed.
+            CollateError: the images differ in size.
         """
         if self.failed:
             raise self.failed[min(self.failed)]
@@ -227,7 +227,7 @@ class BatchOutput:
         return self.arrays["image"]
 
     def rows(self, target: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
-        """The array for all of a target; None where it is one of another size."""
+        """The array of a target, allocated on first use; None where it has another shape or dtype."""
         with self._lock:
             if target not in self.arrays:
                 self.arrays[target] = self.allocate_target(target, shape, dtype)

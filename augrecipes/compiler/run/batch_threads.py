@@ -1,6 +1,6 @@
-"""Threads that share a batch: each takes some of its images, makes them by itself, and comes back for more.
+"""Threads that share a batch: each takes some samples, runs them, and comes back for more.
 
-What holds state each thread has a copy of, kept for the thread that comes after.
+Each thread has its own copy of what holds state; the copy outlives the thread and serves the next.
 """
 
 import itertools
@@ -15,24 +15,24 @@ import numpy as np
 
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 
-_MOST, _BYTES = 32, 1 << 22  # images, and bytes of them, that are taken at once
-_LEAST = 1 << 20  # bytes of pixels that threads take at least: handing out smaller work takes longer than what it evens
-_FILE = 4  # times as long as on pixels in memory works who has to decode them
+_MOST, _BYTES = 32, 1 << 22  # most images, and bytes of them, that a thread takes at once
+_LEAST = 1 << 20  # least bytes of pixels that a thread takes: handing out less costs more than it balances
+_FILE = 4  # a pixel that must be decoded takes about as long as so many in memory
 
 Read = Callable[[int], dict[str, Any]]
 T = TypeVar("T")
 
 
 class BatchQueue:
-    """The numbers of the samples of a batch, some at a time, as threads ask for them.
+    """Hands out the samples of a batch to threads, some at a time.
 
-    At first they are many, for few calls, and fewer towards the end (guided self-scheduling, Polychronopoulos and Kuck
-    1987): no thread waits long for another's last ones.
+    Portions are large at first, for few calls, and small towards the end, so that no thread waits long for another's
+    last portion (guided self-scheduling, Polychronopoulos and Kuck 1987).
 
     Args:
-        count: of samples.
-        threads: that share them.
-        in_memory: all images are there anyway, so that only their number matters.
+        count: number of samples.
+        threads: number of threads.
+        in_memory: all images are in memory already, so that portions are not limited in bytes.
     """
 
     def __init__(self, count: int, threads: int, *, in_memory: bool = False) -> None:
@@ -40,28 +40,28 @@ class BatchQueue:
         self._threads, self._most = threads, min(_MOST, -(-count // threads))
 
     def take(self, read: Read) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The next ones, in order, with the targets that `read` gives, until that is enough for once."""
+        """Yield the positions and targets of the next portion, in order; `read` gives the targets."""
         size = pixels = 0
         few = self._most
-        for taken in range(self._most):
-            if size > self._bytes or (taken >= few and pixels >= _LEAST) or (k := next(self._next)) >= self.count:
+        for number in range(self._most):
+            if size > self._bytes or (number >= few and pixels >= _LEAST) or (k := next(self._next)) >= self.count:
                 return
             targets = read(k)
             size += sum(getattr(target, "nbytes", 0) for target in targets.values())
-            if not taken and self._threads > 1:
-                few = 3 * (self.count - k) // (4 * self._threads)  # of a fair share three quarters
+            if not number and self._threads > 1:
+                few = 3 * (self.count - k) // (4 * self._threads)  # three quarters of a fair share
             pixels += _pixels(targets.get("image"))
             yield k, targets
 
 
 def _pixels(image: Any) -> int:
-    """How many values of pixels an image is; of a file as many as take as long."""
+    """The number of pixel values of an image, weighted by the work of decoding."""
     count = math.prod(getattr(image, "shape", ()) or (_LEAST,))
     return count if isinstance(image, np.ndarray) else _FILE * count
 
 
 def busy_threads(threads: int, images: Sequence[Any]) -> int:
-    """How many of these threads a batch of images keeps busy: to wake one takes as long as some small images.
+    """How many of `threads` a batch of images keeps busy: waking a thread takes as long as a few small images.
 
     >>> small = [np.zeros((32, 32, 3), np.uint8)] * 256
     >>> busy_threads(4, small), busy_threads(4, 3 * small), busy_threads(1, [])
@@ -73,9 +73,9 @@ def busy_threads(threads: int, images: Sequence[Any]) -> int:
 
 
 def run_in_threads(work: Callable[[], None], threads: int) -> None:
-    """Call `work` in some threads, of which the first is this one, and wait for all.
+    """Call `work` in `threads` threads, this one included, and wait for all.
 
-    What is raised is raised here, of several the first thread's.
+    An exception of a thread is raised here; of several, that of the first thread.
     """
     if threads == 1:
         work()
@@ -86,7 +86,7 @@ def run_in_threads(work: Callable[[], None], threads: int) -> None:
         try:
             others += [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
             work()
-        except BaseException as error:  # the others are at what the next batch takes
+        except BaseException as error:  # the other threads must end before the next batch uses the same memory
             raised = error
         while not all(other.done() for other in others):
             try:
@@ -103,7 +103,7 @@ _lock = threading.Lock()
 
 
 def _pool(count: int) -> ThreadPoolExecutor:
-    """This process's threads, `count` at least; a fork has none of its parent's."""
+    """This process's pool of at least `count` threads; a fork does not inherit its parent's threads."""
     with _lock:
         size, pool = _pools.get(os.getpid(), (0, None))
         if pool is None or size < count:
@@ -114,7 +114,7 @@ def _pool(count: int) -> ThreadPoolExecutor:
 
 
 def _forget_pools() -> None:
-    global _lock  # noqa: PLW0603  # a thread that the fork has left behind may hold it
+    global _lock  # noqa: PLW0603  # a thread of the parent may hold it
     _lock = threading.Lock()
     _pools.clear()
 
@@ -124,21 +124,21 @@ if hasattr(os, "register_at_fork"):
 
 
 class ThreadCopies(Generic[T]):
-    """Copies by threads. A thread that bears the number of one that has ended goes on with its copy.
+    """A copy per thread. A thread with the identifier of an ended one inherits its copy.
 
-    So they outlive threads that read one epoch each, of which the next ones bear the same numbers. After a fork none is
-    taken over: the thread that was at it is not there to finish.
+    So copies survive threads that read one epoch each, since the system reuses identifiers. A forked process inherits
+    none: the thread that may have been using a copy is not there to finish.
     """
 
     def __init__(self) -> None:
         self._copies: dict[tuple[int, int], T] = {}
 
     def of_this_thread(self, make: Callable[[], T]) -> T:
-        """The copy of the thread that asks; `make` makes one where there is none, and those of no thread go."""
+        """The calling thread's copy; `make` makes a missing one, and copies of ended threads are dropped."""
         key = os.getpid(), threading.get_ident()
         if key not in self._copies:
-            threading.current_thread()  # asked for, threads that others have started are counted below, too
-            for gone in {*self._copies} - {(key[0], thread.ident or 0) for thread in threading.enumerate()}:
-                self._copies.pop(gone, None)
+            threading.current_thread()  # registers a thread that C code started, so that `enumerate` lists it
+            for ended in {*self._copies} - {(key[0], thread.ident or 0) for thread in threading.enumerate()}:
+                self._copies.pop(ended, None)
             self._copies[key] = make()
         return self._copies[key]

@@ -1,5 +1,4 @@
-"""Every step of a pipeline called through a function of one's own; and a clock that so times steps, and what is beside
-them."""
+"""Call every step of a pipeline through a given function; and a clock that times steps and all else that way."""
 
 from __future__ import annotations
 
@@ -17,18 +16,18 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.flow import Arrival
 from augrecipes.recipe.model import Step
 
-SINK = "\x00sink"  # no step can be labelled so
+SINK = "\x00sink"  # no step can have this label
 
-# (label, the step or sink, positional arguments, keyword arguments) → what the step returns, mostly.
+# (label, the step or sink, positional arguments, keyword arguments) → the step's result.
 Call = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
 def instrument(pipeline: Pipeline, call: Call) -> None:
-    """Let every step and sink of a pipeline be called through `call`, those inside groups too.
+    """Route every step and sink of a pipeline through `call`, those inside groups too.
 
     Args:
-        pipeline: of its own, whose steps run as they are written; it is changed, and no copy for another thread is.
-        call: calls the step, and returns what it returned.
+        pipeline: a pipeline that runs its steps as written; it is changed, its copies for other threads are not.
+        call: calls the step and returns its result.
 
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
@@ -43,12 +42,12 @@ def instrument(pipeline: Pipeline, call: Call) -> None:
 
 
 def route_steps(pipeline: Pipeline, call: Call, watch: Callable[[Any], object] = lambda _: None) -> None:
-    """Let whatever step and sink Python runs be called through `call`; programs go on as they are.
+    """Route every step and sink that Python runs through `call`; programs stay.
 
     Args:
-        pipeline: of its own; it is changed, and so is every copy of it.
-        call: calls the step, and returns what it returned.
-        watch: called with each program, when it is made.
+        pipeline: it is changed, and so is every copy of it.
+        call: calls the step and returns its result.
+        watch: called with each program when it is made.
 
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, seen = ar.load("folder-128").compile(optimize="none"), []
@@ -60,7 +59,7 @@ def route_steps(pipeline: Pipeline, call: Call, watch: Callable[[Any], object] =
 
     def dress(copy: Pipeline) -> None:
         copy.call, copy.watch = call, watch
-        copy.run_through(copy.keyed_steps)  # what programs there are is made again
+        copy.run_through(copy.keyed_steps)  # drops the cached programs, so that `watch` sees new ones
         if copy.optimize == "none" or copy.arrival in UNOPTIMIZED_INPUTS:
             instrument(copy, call)
         else:
@@ -73,22 +72,22 @@ def _wrap_sinks(pipeline: Pipeline, call: Call) -> None:
     pipeline.sinks = {name: _Instrumented(sink, SINK, call) for name, sink in pipeline.sinks.items()}
 
 
-def _wrap(made: Any, step: Step, call: Call) -> Any:
+def _wrap(transform: Any, step: Step, call: Call) -> Any:
     if is_open(step):
-        group = getattr(made, "innermost", made)  # an earlier call goes on being called
-        group.transforms = [_wrap(m, s, call) for m, s in zip(group.transforms, step.steps, strict=True)]
-    return _Instrumented(made, step.site, call)
+        group = getattr(transform, "innermost", transform)  # an instrumented pipeline can be instrumented again
+        group.transforms = [_wrap(t, s, call) for t, s in zip(group.transforms, step.steps, strict=True)]
+    return _Instrumented(transform, step.site, call)
 
 
 class _Instrumented:
-    """Stands in for a step, or a sink, and is that step in all but its calls."""
+    """A proxy of a step or sink that routes its calls through `call`."""
 
     def __init__(self, wrapped: Any, label: str, call: Call) -> None:
         self._wrapped, self._label, self._call = wrapped, label, call
         self.innermost = getattr(wrapped, "innermost", wrapped)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # the pipelines ask some steps what they are
+    def __class__(self) -> type:  # pipelines ask some steps for their class
         return type(self._wrapped)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,12 +97,12 @@ class _Instrumented:
         return getattr(self._wrapped, name)
 
 
-READ, DECODE = "\x00read", "\x00decode"  # of files
-REST = "\x00rest"  # for those who time what there is beside all that
+READ, DECODE = "\x00read", "\x00decode"  # labels of reading and decoding files
+REST = "\x00rest"  # label of all time outside steps
 
 
 class _UnderWay(threading.local):
-    """What is under way in a thread, and since when time has been charged to the last of it."""
+    """The open stages of a thread, and since when time is charged to the innermost."""
 
     def __init__(self) -> None:
         self.stack: list[str] = []
@@ -111,9 +110,9 @@ class _UnderWay(threading.local):
 
 
 class Clock:
-    """Seconds by what they were spent on: in each thread on what was begun last, so that parts add up to the whole.
+    """Seconds by stage; a thread charges its innermost stage, so that the parts add up to the whole.
 
-    What the clock itself takes is charged to nobody.
+    The clock's own time is charged to no stage.
 
     >>> clock = Clock()
     >>> with clock.stage("outer"), clock.stage("inner"):
@@ -127,7 +126,7 @@ class Clock:
         self._here, self._lock = _UnderWay(), threading.Lock()
 
     def charge(self, parts: Iterable[tuple[str, float]]) -> None:
-        """Add seconds that somebody else has measured just now: what is under way has not taken them."""
+        """Charge seconds that a kernel has just measured; they are subtracted from the open stage."""
         here = self._here
         for what, seconds in parts:
             self._add(what, seconds)
@@ -153,20 +152,20 @@ class Clock:
             here.since = perf_counter()
 
     def run(self, what: str, work: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call `work`, charge its time to `what`, and return what it returns."""
+        """Call `work`, charge its time to `what`, and return its result."""
         with self.stage(what):
             return work(*args, **kwargs)
 
     def take(self) -> dict[str, float]:
-        """Return and forget the seconds that were spent since the last time."""
+        """Return the seconds since the last call, and reset."""
         with self._lock:
-            taken = dict(self.spent)
+            seconds = dict(self.spent)
             self.spent.clear()
-        return taken
+        return seconds
 
 
 def median_run(runs: Iterable[dict[str, float]]) -> dict[str, float]:
-    """The parts of the run that takes the median time, of several: they add up to it.
+    """The parts of the run with the median total time, so that they add up to it.
 
     >>> median_run([{"a": 1.0, "b": 5.0}, {"a": 4.0}, {"b": 1.0}])
     {'a': 4.0}
@@ -178,19 +177,19 @@ def median_run(runs: Iterable[dict[str, float]]) -> dict[str, float]:
 def clocked(
     pipeline: Pipeline, clock: Clock, arrival: Arrival | None = None, between: Callable[[], object] | None = None
 ) -> list[str]:
-    """Let a clock time a pipeline, and all copies of it: each step by its label, `SINK`, and the decoding of files.
+    """Let a clock time a pipeline and all its copies: each step by its label, `SINK`, and decoding.
 
-    Time belongs to what does the work, and programs put some off: of a crop nothing is done before a later step, or
-    the sink, makes its pixels. Steps that are merged count together, and a group has its choice alone.
+    Time is charged to the step that does the work. Programs defer work: a crop takes no time, but the later step or the
+    sink that computes its pixels. Merged steps count together; a group's time is that of its choice.
 
     Args:
-        pipeline: of its own; it is changed.
-        clock: that times it.
-        arrival: how images come, for the labels; None: as this very pipeline takes them.
-        between: called before each step that Python runs; what it raises ends the sample.
+        pipeline: it is changed.
+        clock: the clock.
+        arrival: how images arrive, for the labels; None: the pipeline's own arrival.
+        between: called before each step that Python runs; an exception from it ends the sample.
 
     Returns:
-        The labels, groups before their children, as the plan has them.
+        The labels in the plan's order, groups before their children.
 
     >>> import numpy as np, augrecipes as ar
     >>> pipeline, clock = ar.load("folder-128").compile(optimize="none"), Clock()
@@ -217,7 +216,7 @@ def clocked(
 
 
 def _filled(labels: Sequence[str]) -> Iterator[str]:
-    """The labels of a plan's steps; what is done between two of them goes with the one before."""
+    """The labels of a program's ops; an op between two steps counts with the step before."""
     last = SINK
     for label in labels:
         last = label or last

@@ -1,4 +1,4 @@
-"""What helps against errors that steps raise about an image that they cannot take."""
+"""Cures for the errors that steps raise about images that they cannot take."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ _LONGEST_SIDE, _MOST_PLANES, _SMALL = 32_766, 128, 16  # px, of OpenCV's warps; 
 
 
 def error_text(error: Exception, channels: int | None) -> str:
-    """An error in a line, and what helps: by the image in whose treatment it was raised.
+    """An error in one line, with a cure where the image that was being processed suggests one.
 
     Args:
-        error: of albumentations or OpenCV.
-        channels: of the sample's image; None: not known.
+        error: raised by albumentations or OpenCV.
+        channels: channels of the sample's image; None: not known.
     """
     text = str(error).strip() or "no message"
     if isinstance(error, cv2.error):
@@ -27,7 +27,7 @@ def error_text(error: Exception, channels: int | None) -> str:
     if shape is None:
         return text
     sides, count = shape[:2], shape[2] if len(shape) > 2 else 1
-    # Of what other exceptions say the class itself has thought.
+    # Other exceptions are deliberate, and their messages say what is wrong.
     by_chance = isinstance(error, ZeroDivisionError | IndexError | cv2.error) or "broadcast" in text or "range" in text
     if max(sides) > _LONGEST_SIDE and not isinstance(error, ZeroDivisionError):
         cure = (
@@ -45,12 +45,12 @@ def error_text(error: Exception, channels: int | None) -> str:
 
 
 def _shape(error: Exception) -> tuple[int, ...] | None:
-    """The shape of the image that was treated last, or that parameters were drawn for."""
-    for known in reversed([*variables(error)]):
+    """The shape of the image that was being processed, or for which parameters were being drawn."""
+    for local in reversed([*variables(error)]):
         for name in ("img", "image", "mask"):
-            if isinstance(known.get(name), np.ndarray) and known[name].ndim > 1:
-                return tuple(map(int, known[name].shape))
-        params: Any = known.get("params")
+            if isinstance(local.get(name), np.ndarray) and local[name].ndim > 1:
+                return tuple(map(int, local[name].shape))
+        params: Any = local.get("params")
         if isinstance(params, dict) and "shape" in params:
             return tuple(map(int, params["shape"]))
     return None

@@ -1,5 +1,5 @@
-"""Images of 16 bits, and floats of a range of their own: what moves pixels takes them as they are, and what changes
-values sees them as floats of 0..1, as albumentations defines its steps for floats.
+"""16-bit images, and floats in a range of their own. Steps that move pixels take them unchanged; steps that change
+values see floats in 0..1, for which albumentations defines its steps.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,32 +16,32 @@ from augrecipes.ops.fills import setting
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.inputs import Inputs
 
-VALID = "_valid"  # the plane of a sample that says which pixels hold data
+VALID = "_valid"  # the target that says which pixels hold data
 
 
 class InUnitRange(Mixin):  # type: ignore[misc]
-    """Steps that change values, or draw by them: of images that count in `own_range`, on floats of 0..1."""
+    """A step that changes values or draws by them: it sees images with values in `own_range` as floats in 0..1."""
 
     own_range: tuple[float, float]
     image_names: frozenset[str]
 
     def __call__(self, *args: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The sample behind the step. A value that the step leaves alone stays to the last bit."""
+        """Run the step; a value that it does not change keeps its last bit."""
         if not self.should_apply(force_apply):
             return data
         images = {name: data[name] for name in self.image_names if data.get(name) is not None}
         units = {name: to_unit(image, self.own_range) for name, image in images.items()}
-        done: dict[str, Any] = super().__call__(*args, force_apply=True, **data | units)
+        result: dict[str, Any] = super().__call__(*args, force_apply=True, **data | units)
         for name, image in images.items():
-            done[name] = from_unit(done[name], units[name], image, self.own_range)
-        return done
+            result[name] = from_unit(result[name], units[name], image, self.own_range)
+        return result
 
 
 class NoEdgeToFill(Mixin):  # type: ignore[misc]
-    """Steps with a constant border, where no data lies beyond the image: no pixel of data is mixed with the fill."""
+    """A step with a constant border on images with missing data: no pixel of data is blended with the fill."""
 
     def apply(self, img: np.ndarray, *args: Any, **params: Any) -> np.ndarray:
-        """The image H×W×C, its edge pixels repeated beyond it; the plane of valid pixels says what is data."""
+        """Run the step with edge pixels repeated beyond the image H×W×C; the plane `VALID` tells them from data."""
         return _repeat_edge(self, super().apply, img, *args, **params)
 
 
@@ -51,7 +51,7 @@ def _repeat_edge(step: Any, apply: Callable[..., Any], img: np.ndarray, *args: A
 
 
 def to_unit(image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
-    """Floats of 0..1, float32, of an image whose values are in `full_range`, or lie beyond it.
+    """Scale an image from `full_range` to 0..1, float32; values beyond are clipped.
 
     >>> to_unit(np.array([0, 4095, 5000], np.uint16), (0, 4095)).tolist()
     [0.0, 1.0, 1.0]
@@ -64,7 +64,7 @@ def to_unit(image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
 
 
 def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_range: tuple[float, float]) -> np.ndarray:
-    """What a step has made of `unit` in the unit and the dtype of `image`, of which `unit` was made."""
+    """The inverse of `to_unit` for a step's result `changed`; values that equal `unit` are taken from `image`."""
     low, high = full_range
     values = changed * np.float32(high - low)
     values += np.float32(low)
@@ -75,11 +75,11 @@ def from_unit(changed: np.ndarray, unit: np.ndarray, image: np.ndarray, full_ran
 
 
 def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
-    """Let transforms, which no Compose has taken up yet, run on images that are deep, if the inputs say so.
+    """Prepare transforms for deep images, if the inputs declare them; before a Compose takes them up.
 
     Args:
         steps: the transforms.
-        inputs: of the recipe.
+        inputs: the recipe's inputs.
         images: names of the targets that are images.
     """
     names, is_unit = frozenset(images), inputs.full_range == (0.0, 1.0) or inputs.dtype in (None, "uint8")
@@ -88,7 +88,7 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
             continue  # a group
         record = op_record(type(step).__name__)
         moves = record.moves or record.scales or not record.is_known
-        # What lies outside of an image is 0 to a step that has no word for it.
+        # A step without `fill` fills with 0.
         if moves and (inputs.full_range[0] == 0 or hasattr(step, "fill") or record.effect != "field"):
             step.full_range = inputs.full_range
         elif not is_unit:
@@ -97,16 +97,18 @@ def attach(steps: Iterable[Any], inputs: Inputs, images: Iterable[str]) -> None:
         is_padded = moves and getattr(step, "border_mode", None) == BORDER["constant"]
         if inputs.nodata is not None and is_padded and "mask" in functions_of(step):
             add_mixin(step, NoEdgeToFill)
-            if "apply" in vars(step):  # a faster one
+            if "apply" in vars(step):  # a faster `apply` would hide the mixin's
                 wrap_apply(step, _repeat_edge, step)
 
 
 def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple[np.ndarray, np.ndarray | None]:
-    """The image H×W×C with the mean of each channel where nothing is known, so that nothing reads a number that means
-    none; and where something is known, uint8 H×W of 0 and 1; None: no number of the recipe stands for missing data.
+    """Replace missing data by the mean of each channel, so that no step reads the number that stands for it.
+
+    Returns:
+        The image H×W×C, and uint8 H×W: 1 where there is data; None where the recipe declares no `nodata`.
 
     Raises:
-        DataError: the image holds NaN, and they do not stand for missing data.
+        DataError: the image holds NaN that `nodata` does not declare.
     """
     nodata = inputs.nodata
     if nodata is None:
@@ -122,7 +124,7 @@ def fill_nodata(image: np.ndarray, inputs: Inputs, name: str = "image") -> tuple
 
 
 def with_nodata(image: np.ndarray, valid: np.ndarray | None, inputs: Inputs) -> np.ndarray:
-    """An image on its way, which is written to, with what stands for missing data where the plane `valid` is 0."""
+    """Write the recipe's `nodata` number into the image wherever `valid` is 0, and return the image."""
     if valid is not None:
         image[valid == 0] = np.nan if inputs.nodata == "nan" else inputs.nodata
     return image

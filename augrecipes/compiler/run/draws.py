@@ -1,4 +1,4 @@
-"""The only maker of random numbers: every step draws from its own key, positioned in constant time.
+"""The only source of random numbers: every step draws from its own key, positioned in constant time.
 
 A draw is a function of (seed, site, epoch, index, tile). Behind numpy's generator stands Philox4x64-10 (Salmon et
 al. 2011) with key (seed, site) and counter (0, tile, epoch, index); behind `random.Random`, SplitMix64 started at a
@@ -19,13 +19,13 @@ _UNIT = 2.0**-53
 
 
 class _CurrentSample:
-    """The sample that generators are to be at. They look here when they are used, so that moving all costs nothing.
+    """The sample that generators draw for. They look here when they are used, so that moving all of them costs nothing.
 
     Attributes:
-        counter: tile, epoch and index behind a zero, where Philox begins.
-        hash: of epoch, index and tile; another object for each sample, and for the same one when it comes again.
-        turn: what the first word of steps that alternate has moved on by since epoch 0, whose hash theirs is.
-        alternates: whether steps do.
+        counter: Philox's first counter: 0, tile, epoch, index.
+        hash: hash of epoch, index and tile; a new int object for each visit of a sample, compared by identity.
+        turn: what is added to the first word of alternating steps; their hash is that of epoch 0.
+        alternates: the steps that look here alternate.
     """
 
     __slots__ = ("alternates", "counter", "hash", "turn")
@@ -61,11 +61,11 @@ class CounterRandom(random.Random):
         self.gauss_next = None  # gauss() keeps every second value
 
     def follow(self, sample: _CurrentSample, base: int) -> None:
-        """From the next sample on start at the key of each: the hash of `base` and the sample's."""
+        """Follow `sample`: start each sample at the hash of `base` and the sample's own."""
         self._sample, self._base, self._at = sample, base, sample.hash
 
     def first(self) -> float:
-        """What `random` gives first in the sample that all are at now. Nothing moves."""
+        """The first value of `random` in the current sample, without drawing it."""
         sample = self._sample
         x = self._base ^ sample.hash  # `finalise`, written out: every gate asks for this
         x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
@@ -74,11 +74,11 @@ class CounterRandom(random.Random):
         return ((x + sample.turn & MASK if sample.turn else x) >> 11) * _UNIT
 
     def _arrive(self) -> None:
-        """Move to the key of the sample that all are at now."""
+        """Move to the current sample's key."""
         self.position(finalise(self._base ^ self._sample.hash) + self._sample.turn & MASK)
 
     def _word(self) -> int:
-        """The next 64 bits. The first cost nothing: most steps draw once, to decide whether they act at all."""
+        """The next 64 bits. The first word costs nothing: most steps draw once, to decide whether they act."""
         if self._at is not self._sample.hash:
             self._arrive()
         x = self._ready
@@ -101,7 +101,7 @@ class CounterRandom(random.Random):
         return (x >> 11) * _UNIT
 
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> float:
-        """A normally distributed float: the spare one of the call before, where that was in this sample."""
+        """A normally distributed float; every second call in a sample returns the spare value of the one before."""
         if self._at is not self._sample.hash:
             self._arrive()
         return super().gauss(mu, sigma)
@@ -135,7 +135,7 @@ class CounterRandom(random.Random):
         self.position(finalise(a))
 
     def getstate(self) -> tuple[Any, ...]:
-        """The whole state: the counter, the word at hand, and gauss()'s spare value."""
+        """The whole state: the counter, the word that is ready, and gauss()'s spare value."""
         if self._at is not self._sample.hash:
             self._arrive()
         return self._state, self._ready, self.gauss_next
@@ -162,13 +162,13 @@ class KeyedGenerator(np.random.Generator):
         self._sample = sample  # last: without it there is nothing to follow
 
     def sample_bits(self) -> int:
-        """64 bits that are this step's and this sample's alone. Nothing moves."""
+        """64 bits that belong to this step and this sample alone, without drawing."""
         return finalise(self._base ^ self._sample.hash) + self._sample.turn & MASK
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, *more: Any, **named: Any) -> Any:
-        """As numpy's. A OneOf asks for one of so many by weights that never change: what numpy adds up is kept.
+        """numpy's `choice`, with its cumulative weights cached: a OneOf always passes the same weights.
 
-        Of a step that alternates its first word chooses.
+        In a step that alternates the first word chooses.
         """
         if self._sample.alternates:
             return a[self.sample_bits() * len(a) >> 64]
@@ -176,7 +176,7 @@ class KeyedGenerator(np.random.Generator):
             key = (a, *p)
             if self._weights == key:
                 return bisect_right(self._ends, self.random())
-            chosen = super().choice(a, p=p)  # which looks at the weights
+            chosen = super().choice(a, p=p)  # checks the weights
             ends = np.cumsum(np.array(p, np.float64))
             self._weights, self._ends = key, (ends / ends[-1]).tolist()
             return chosen
@@ -184,11 +184,11 @@ class KeyedGenerator(np.random.Generator):
 
     def __getattribute__(self, name: str) -> Any:
         get = super().__getattribute__
-        mine = get("__dict__")
-        sample = mine.get("_sample")
-        if sample is not None and mine["_at"] is not sample.hash:
-            mine["_at"] = sample.hash
-            get("bit_generator").state = mine["_at_key"]
+        fields = get("__dict__")
+        sample = fields.get("_sample")
+        if sample is not None and fields["_at"] is not sample.hash:
+            fields["_at"] = sample.hash
+            get("bit_generator").state = fields["_at_key"]
         return get(name)
 
 
@@ -209,15 +209,15 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._sample = _CurrentSample()  # where all steps are, but those whose draw tiles share, or that alternate
+        self._sample = _CurrentSample()  # of all steps but those that tiles share or that alternate
         self._others: dict[tuple[bool, int], _CurrentSample] = {}
         self._epoch, self._epoch_hash = 0, mix(0)  # the hash of the epoch, which seldom changes
 
     def add(self, site: str, *, shared: bool = False, turn: int = 0) -> tuple[np.random.Generator, CounterRandom]:
-        """The two generators of the step labelled `site`; they follow `position` from now on.
+        """Add the step labelled `site`; return its two generators, which follow `position`.
 
-        Those of a `shared` step are at tile 0 whatever the tile. With a `turn` the first word of an epoch is that of
-        epoch 0, moved on by as much for each epoch: of draws that alternate.
+        A `shared` step draws for tile 0 whatever the tile. With a `turn`, for draws that alternate, the first word in
+        an epoch is that of epoch 0 plus `turn` for each epoch since.
         """
         key, sample = (self.seed & MASK, site_key(site)), self._sample
         if shared or turn:
@@ -239,23 +239,23 @@ class Draws:
             sample.hash, sample.turn = mix(own_epoch, index, own_tile), epoch * turn & MASK
 
 
-# What tells the bare calls of one process from those of every other.
+# Bare calls of different processes must differ.
 
 
 def home_process() -> int:
-    """The process whose bare calls need no more than a count; none, where a DataLoader worker compiles for itself."""
+    """The process whose bare calls are keyed by a count alone; −1 in a DataLoader worker, which mixes in its seed."""
     return -1 if _worker_seed() is not None else os.getpid()
 
 
 def process_stream() -> int:
-    """What tells this process's bare calls from those of every other: the DataLoader worker's seed, or chance."""
+    """A number for this process's bare calls: from the DataLoader worker's seed, else from the operating system."""
     seed = _worker_seed()
     return mix(int.from_bytes(os.urandom(8), "little") if seed is None else seed) & (MASK >> 1)
 
 
 def _worker_seed() -> int | None:
-    """The seed of the DataLoader worker that this process is, or None."""
-    # torch is asked only where it is already imported: a worker of its DataLoader cannot run without it.
+    """The seed of this DataLoader worker; None in other processes."""
+    # No import: in a worker of torch's DataLoader torch is imported already.
     torch = sys.modules.get("torch")
     worker = torch.utils.data.get_worker_info() if torch is not None else None
     return None if worker is None else int(worker.seed)

@@ -1,4 +1,4 @@
-"""What travels beside an image: more images, masks and volumes, under albumentations' names or under added ones."""
+"""Further images, masks and volumes beside the image, under albumentations' names or under added ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ Finish = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """What a target of albumentations' consists of.
+    """The structure of an albumentations target.
 
     Attributes:
-        image: it holds images; else masks.
-        axes: in front of rows and columns.
-        deep: the last of those is a depth: in a layout that begins with channels they come before it.
+        is_image: it holds images; otherwise masks.
+        axes: number of axes in front of rows and columns.
+        deep: the last of these is a depth, which stays behind the channels in layout `chw`.
     """
 
     is_image: bool
@@ -40,19 +40,19 @@ LIKE = {
     "mask3d": Like(False, 1),
     "masks3d": Like(False, 2),
 }
-# Those that go through every step beside `image` and `mask`, whatever the recipe says.
+# The targets that go through every step beside `image` and `mask`, whatever the recipe declares.
 STACKS = {name: name for name in LIKE if name not in ("image", "mask")}
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraTarget:
-    """One target beside the image, on its way through the steps.
+    """A target beside the image, on its way through the steps.
 
     Attributes:
         name: its key.
-        like: what it consists of.
-        array: as it came in, images with their channel axis.
-        listed: it came in as a list, and comes out as one.
+        like: its structure.
+        array: the input; images have a channel axis.
+        listed: it came as a list, and leaves as one.
     """
 
     name: str
@@ -61,9 +61,9 @@ class ExtraTarget:
     listed: bool
 
     def lying_on(self, image: Any, fills: tuple[float, ...]) -> np.ndarray:
-        """What goes through the steps; DataError where it does not lie on the image."""
+        """The array for the steps; DataError where its size is not the image's."""
         axes, array = self.like.axes, self.array
-        if self.is_empty:  # one of zeros stands in, as steps take no stack of none
+        if self.is_empty:  # steps take no empty stack: a stack of zeros stands in
             shape = [max(1, length) for length in array.shape]
             shape[axes : axes + 2] = image.shape[:2]
             array = np.zeros(shape, array.dtype)
@@ -76,56 +76,56 @@ class ExtraTarget:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is a stack of none."""
+        """Whether it is a stack without elements."""
         return isinstance(self.array, np.ndarray) and self.array.ndim > 0 and 0 in self.array.shape[: self.like.axes]
 
     def images(self) -> Iterator[tuple[str, np.ndarray]]:
-        """(name, image) of each image in it."""
+        """Yield (name, image) for each image in it."""
         for place in np.ndindex(self.array.shape[: self.like.axes]):
             yield self.name + "".join(f"[{k}]" for k in place), self.array[place]
 
     def out(self, done: np.ndarray, sink: Finish, output: Output, fills: tuple[float, ...]) -> Any:
-        """What comes out: each image as `sink` makes it, masks as `mask`."""
+        """The result: images converted by `sink`, masks as `mask` leaves."""
         if not self.like.is_image:
-            made = mask_out(done, mask_dtype(self.array.dtype, fills), output, None, self.like.axes)
+            result = mask_out(done, mask_dtype(self.array.dtype, fills), output, None, self.like.axes)
         else:
             # Some steps drop the channel axis of grey images.
             done = done if done.ndim > self.like.axes + 2 else done[..., None]
-            made = self._laid(done, sink, output.layout == "chw")
+            result = self._stacked(done, sink, output.layout == "chw")
         if self.is_empty:
-            made = made[tuple(map(slice, self.array.shape[: self.like.axes]))]
-        return list(made) if self.listed else made
+            result = result[tuple(map(slice, self.array.shape[: self.like.axes]))]
+        return list(result) if self.listed else result
 
-    def _laid(self, part: np.ndarray, sink: Finish, channels_first: bool) -> np.ndarray:
+    def _stacked(self, part: np.ndarray, sink: Finish, channels_first: bool) -> np.ndarray:
         if part.ndim == 3:
             return sink(part)
         axis = 1 if channels_first and self.like.deep and part.ndim == 4 else 0
-        return np.stack([self._laid(inner, sink, channels_first) for inner in part], axis=axis)
+        return np.stack([self._stacked(inner, sink, channels_first) for inner in part], axis=axis)
 
 
 def take_extra_targets(data: dict[str, Any], likes: Mapping[str, str], inputs: Inputs) -> list[ExtraTarget]:
-    """What travels beside the image of the sample `data`, checked; `likes`: what each target is like.
+    """Take and check the further targets of the sample `data`; `likes`: by name the albumentations target it is like.
 
-    Without an `image` the first of the other images stands in for it, so that steps have something to draw by.
+    Without an `image` the first of the other images stands in for it, because steps draw by its size.
     """
-    found = []
+    targets = []
     for name in [name for name in data if name in likes]:
         value, like = data[name], LIKE[likes[name]]
         if value is None:
             del data[name]
             continue
         array, listed = stacked(value, name, like)
-        found.append(ExtraTarget(name, like, with_channels(array, name, like) if like.is_image else array, listed))
-    for one in found:
-        for name, image in one.images() if one.like.is_image else ():
+        targets.append(ExtraTarget(name, like, with_channels(array, name, like) if like.is_image else array, listed))
+    for target in targets:
+        for name, image in target.images() if target.like.is_image else ():
             check_image(image, inputs, name)
             if data.get("image") is None:
                 data["image"] = image
-    return found
+    return targets
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array of at least one dimension, of numpy or another library, or a list that begins with one.
+    """Whether it is an array of at least one dimension, of any library, or a list that begins with one.
 
     >>> is_array(np.zeros(3)), is_array([np.zeros(3)]), is_array(np.float32(3)), is_array("a.png"), is_array([1, 2])
     (True, True, False, False, False)
@@ -137,7 +137,7 @@ def is_array(value: Any) -> bool:
 
 
 def stacked(values: Any, name: str, like: Like) -> tuple[Any, bool]:
-    """A target, a list of arrays as one, and whether it was a list; DataError where the arrays differ."""
+    """A target with a list of arrays stacked, and whether it was a list; DataError where the arrays differ."""
     if like.axes != 1 or not isinstance(values, list | tuple):
         return values, False
     if not values and not like.is_image:
@@ -149,7 +149,7 @@ def stacked(values: Any, name: str, like: Like) -> tuple[Any, bool]:
 
 
 def with_channels(array: Any, name: str, like: Like) -> np.ndarray:
-    """Images with a channel axis; DataError where there are none."""
+    """Images with a channel axis, added where it lacks; DataError where the array holds no images."""
     dimensions = (like.axes + 2, like.axes + 3)
     if not isinstance(array, np.ndarray) or array.ndim not in dimensions or 0 in array.shape[like.axes :]:
         got = f"shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
@@ -158,17 +158,17 @@ def with_channels(array: Any, name: str, like: Like) -> np.ndarray:
 
 
 def targets_of_steps(pipeline: Any) -> list[str]:
-    """Names that some step of a pipeline reads, or that a class of the program's own changes."""
+    """The names of targets that steps of a pipeline read, or that a registered class changes."""
     keys = {key for t in pipeline.keyed_steps for key in (*t.available_keys, *getattr(t, "targets_as_params", ()))}
     return sorted(keys - {*LIKE, "bboxes", "keypoints", *pipeline.likes})
 
 
 def refuse_stranger(pipeline: Any, name: str) -> None:
-    """DataError for an array of this name, unless some step reads it."""
+    """Raise DataError for an array under `name`, unless some step reads it."""
     inputs = pipeline.recipe.inputs
-    taken = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
-    taken.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
-    known = [*sorted(taken), *inputs.targets, *pipeline.likes, *targets_of_steps(pipeline)]
+    declared = {"image", *inputs.row_keys, *(["mask"] if inputs.mask != "absent" else ())}
+    declared.difference_update(BESIDE["bboxes"], BESIDE["keypoints"])
+    known = [*sorted(declared), *inputs.targets, *pipeline.likes, *targets_of_steps(pipeline)]
     if name not in known:
         like = "mask" if "mask" in name.lower() else "image"
         raise DataError(

@@ -1,4 +1,4 @@
-"""OpenCV's own threads, off while ours work: they are the parallelism."""
+"""Switch OpenCV's own threads off while ours work."""
 
 import threading
 from typing import Any
@@ -7,9 +7,9 @@ import cv2
 
 
 class SingleThread:
-    """A lock that many may hold at once, while OpenCV's threads are off: a process has one setting for all its threads.
+    """A lock that many threads may hold at once; OpenCV's threads, one setting per process, are off meanwhile.
 
-    The user's setting comes back with the last `release`, unless it was changed meanwhile.
+    The last `release` restores the user's setting, unless it was changed meanwhile.
 
     >>> before = cv2.getNumThreads()
     >>> cv2_single_thread.acquire(); cv2_single_thread.acquire(); cv2_single_thread.release(); cv2.getNumThreads()
@@ -23,7 +23,7 @@ class SingleThread:
         self._lock = threading.RLock()  # the garbage collector may release while another call is under way
 
     def acquire(self) -> None:
-        """Switch them off."""
+        """Switch OpenCV's threads off."""
         with self._lock:
             if not self._holders:
                 self._before = cv2.getNumThreads()
@@ -31,7 +31,7 @@ class SingleThread:
             self._holders += 1
 
     def release(self) -> None:
-        """Switch them on again, as the last holder; once for every `acquire`."""
+        """End an `acquire`; the last one switches OpenCV's threads on again."""
         with self._lock:
             self._holders -= 1
             if not self._holders and cv2.getNumThreads() == 1 != self._before:
@@ -44,5 +44,5 @@ class SingleThread:
         self.release()
 
 
-# Whatever works in threads of this process holds this one.
+# Whatever works in threads of this process holds this lock.
 cv2_single_thread = SingleThread()

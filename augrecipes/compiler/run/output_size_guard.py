@@ -1,4 +1,4 @@
-"""Images that a step would make too large: refused when it has drawn, before any memory is asked for."""
+"""Refuse draws that would make an image too large, before any memory is allocated."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,12 +16,12 @@ _ENLARGING = frozenset({"pad_if_needed", "fit_output"})  # arguments
 
 
 def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None = None) -> None:
-    """Let transforms refuse draws that would make an image of more than `max_bytes`: a DataError.
+    """Let transforms raise DataError for draws that would make an image of more than `max_bytes`.
 
     Args:
         sites: the transforms.
-        max_bytes: the largest image; None: any.
-        cells: of those that draw for a pair, pixels along a common cell on the largest of their targets; by `id`.
+        max_bytes: the largest image; None: no limit.
+        cells: by `id`, for transforms of a pair: side in px of a common cell on the largest target.
     """
     for step, site, _ in sites if max_bytes is not None else ():
         if enlarges(type(step).__name__) and _may_enlarge(step):
@@ -31,7 +31,7 @@ def guard(sites: Sites, max_bytes: int | None, cells: Mapping[int, int] | None =
 
 
 def enlarges(name: str) -> bool:
-    """Whether steps of a class may make an image larger: they resize or pad, or do with some arguments.
+    """Whether steps of a class may make an image larger: they resize or pad, at least with some arguments.
 
     >>> enlarges("Affine"), enlarges("Rotate")
     (True, False)
@@ -41,9 +41,8 @@ def enlarges(name: str) -> bool:
 
 
 def _may_enlarge(step: Any) -> bool:
-    """Whether a step of a class that enlarges does with its arguments; what keeps sizes may be larger on its way."""
-    off = [not getattr(step, name, True) for name in _ENLARGING]
-    return not any(off) or hasattr(step, "keep_size")
+    """Whether a step of a class that enlarges does so with its arguments, if only in between (`keep_size`)."""
+    return all(getattr(step, name, True) for name in _ENLARGING) or hasattr(step, "keep_size")
 
 
 def _checked_draw(
@@ -51,7 +50,7 @@ def _checked_draw(
 ) -> dict[str, Any]:
     drawn: dict[str, Any] = draw(params=params, data=data)
     shape = params["shape"]
-    params.update(drawn)  # as the caller does with what it gets
+    params.update(drawn)  # as albumentations does after the call
     height, width = (cell * side for side in drawn_size(step, params, shape[:2]))
     itemsize: int = getattr(getattr(data.get("image"), "dtype", None), "itemsize", 1)
     if height * width * prod(shape[2:]) * itemsize > max_bytes:

@@ -1,4 +1,4 @@
-"""Pipeline: a compiled recipe, an albumentations Compose whose every draw is keyed, for recipes of all kinds."""
+"""Pipeline: a compiled recipe of any kind, an albumentations Compose with keyed draws."""
 
 from __future__ import annotations
 
@@ -41,60 +41,59 @@ P = TypeVar("P")
 class Pipeline(AsCompose):
     """A compiled recipe: numpy arrays in, numpy arrays out.
 
-    `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.run.draws`. A bare call counts for itself and
-    mixes in the seed of the DataLoader worker that it runs in. One pipeline may be used from many threads, and
-    pickles. What goes in and what comes out depends on the recipe's kind: see ImagePipeline, PairPipeline and
-    BagPipeline. Arrays that are no targets are an error; whatever else came in comes out as the same object. With
-    `save_applied_params` also `applied`: (label, class, parameters) of each step that acted.
+    `at(index, epoch, tile)` decides every draw; see `augrecipes.compiler.run.draws`. Bare calls are counted, and mix in
+    the seed of the DataLoader worker that they run in. A pipeline may be used from many threads, and can be pickled.
+    The recipe's kind decides what goes in and what comes out: see ImagePipeline, PairPipeline and BagPipeline. Arrays
+    that are no targets are an error; other values are returned as the same objects. With `save_applied_params` the
+    result has `applied`: (label, class, parameters) of each step that acted.
 
-    Errors: DataError for arrays that are not what the recipe's inputs say, and for a step that fails (it is named).
+    Errors: DataError for arrays that contradict the recipe's inputs, and for a step that fails, with its label.
 
     Attributes:
         targets: names of the image arrays that go in.
         outputs: names of the image arrays that come out.
-        optional: those of `targets` without which it makes samples, too.
-        sinks: what makes each of them out of the last step's image.
+        optional: those of `targets` that a sample may lack.
+        sinks: by output, the conversion of the last step's image.
     """
 
     targets: tuple[str, ...] = ("image",)
     outputs: tuple[str, ...] = ("image",)
     optional: frozenset[str] = frozenset()
     sinks: dict[str, Any]
-    call: Callable[..., Any] | None = None  # how steps are called that programs leave to Python
-    watch: Callable[[Any], object] | None = None  # what is called with each program that is made
+    call: Callable[..., Any] | None = None  # calls the steps that programs leave to Python
+    watch: Callable[[Any], object] | None = None  # called with each new program
     trace: Callable[[int, int, int, dict[str, Any]], list[tuple[str, Any]]]  # what `stages` returns, in this thread
-    made_of_steps: tuple[str, ...] = ("native",)  # cached properties that new steps make anew
-    masks_keep_dtype = False  # where images become floats; else they are int64 there
-    moves_views = False  # steps of deep images may leave views, which a sink lays out
-    takes_points = True  # boxes and keypoints come as samples have them; else in terms of albumentations
+    caches_of_steps: tuple[str, ...] = ("native",)  # cached properties that depend on the steps
+    masks_keep_dtype = False  # beside float images; otherwise masks leave as int64 there
+    moves_views = False  # steps of deep images may return views, which the sink makes contiguous
+    takes_points = True  # boxes and keypoints come in the sample's format, not in albumentations'
     floats_are_news = True  # no float32 image has come yet
     cells: Mapping[int, int] = {}  # see `guard`
-    dressed: Callable[[Pipeline], object] | None = None
+    dressing: Callable[[Pipeline], object] | None = None
 
     def __init__(
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
     ) -> None:
         self.compiled, self.arrival = compiled, arrival
         if compiled.optimize != "none" and arrival not in UNOPTIMIZED_INPUTS:
-            fast_apply.attach(made for made, _, _ in sites)
+            fast_apply.attach(step for step, _, _ in sites)
         elif compiled.optimize != "none" and arrival == "float32" and self.moves_views:
-            deep_steps.attach((made for made, _, _ in sites), frozenset({*self.targets, "mask", deep_images.VALID}))
-        deep_images.attach((made for made, _, _ in sites), compiled.recipe.inputs, self.image_names)
-        for made in (made for made, _, _ in sites if isinstance(made, OnChannels)):
-            made.image_names |= frozenset(self.image_names)
+            deep_steps.attach((step for step, _, _ in sites), frozenset({*self.targets, "mask", deep_images.VALID}))
+        deep_images.attach((step for step, _, _ in sites), compiled.recipe.inputs, self.image_names)
+        for step in (step for step, _, _ in sites if isinstance(step, OnChannels)):
+            step.image_names |= frozenset(self.image_names)
         super().__init__(
             transforms, is_check_shapes=False, additional_targets=dict(compiled.added) or None, **processors
         )
         self.draws = Draws(compiled.seed)
-        for made, site, shared in sites:
-            made.random_generator, made.py_random = self.draws.add(
-                site, shared=shared, turn=getattr(made, "draw_turn", 0)
-            )
+        for step, site, shared in sites:
+            turn = getattr(step, "draw_turn", 0)
+            step.random_generator, step.py_random = self.draws.add(site, shared=shared, turn=turn)
         guard(sites, self.recipe.max_bytes, self.cells)
         sites = [*sites, *carry_targets(sites, self.recipe.inputs, self.draws)]
         self.run_through(transforms)
-        self.sites, self._labels = sites, {id(made): site for made, site, _ in sites}
-        # Bare calls live in epochs that `at` refuses, so that the two can never meet.
+        self.sites, self._labels = sites, {id(step): site for step, site, _ in sites}
+        # Bare calls use epochs that `at` refuses, so that their keys never coincide.
         self._home, self._stream, self._count = draws.home_process(), END_OF_KEYS, itertools.count()
         self._owner, self.tried, self.seed = threading.get_ident(), set[Any](), compiled.seed  # Compose has set None
         Pipeline.renew(self, compiled)
@@ -102,14 +101,12 @@ class Pipeline(AsCompose):
 
     @property
     def image_names(self) -> tuple[str, ...]:
-        """Names that images have where a step takes them."""
+        """The names under which steps see images."""
         return ("image",)
-
-    # What it was compiled from.
 
     @property
     def recipe(self) -> Recipe:
-        """The source."""
+        """The recipe that was compiled."""
         return self.compiled.recipe
 
     @property
@@ -124,17 +121,17 @@ class Pipeline(AsCompose):
 
     @property
     def reads(self) -> bool:
-        """Whether it takes images that are not decoded yet, and decodes no more of them than it needs."""
+        """Whether it takes encoded images and decodes no more of them than it needs."""
         return "encoded" in self.compiled.plans and self.compiled.plans["encoded"].reads
 
     @property
     def takes_files(self) -> bool:
-        """Whether this very pipeline runs the plan for images that are not decoded yet."""
+        """Whether this copy runs the plan for encoded images."""
         return self.arrival == "encoded" and self.reads
 
     @property
     def origins(self) -> dict[str, str]:
-        """From each image array that comes out to the one that it is made of: a Degrade's from its source."""
+        """For each output the input that it is made of; a Degrade's output is made of its source's."""
         origins = {name: name for name in self.targets}
         for step in self.compiled.steps:
             if step.name == groups.DEGRADE:
@@ -143,21 +140,24 @@ class Pipeline(AsCompose):
 
     @cached_property
     def mask_fills(self) -> tuple[float, ...]:
-        """What steps may write into masks."""
+        """The values that steps may fill masks with."""
         return mask_fills(inner for step in self.compiled.steps for inner in step.walk())
 
     def nodes(self, arrival: Arrival | None = None) -> Steps:
-        """What runs, in order, of samples that come so; None: as this very pipeline takes them."""
+        """The nodes of the plan for an arrival, in order; None: this pipeline's own arrival."""
         return self.compiled.plans[arrival or self.arrival].steps
 
     def target_of(self, name: str) -> str | None:
-        """The target that an image is of, by its name; None where it is of none."""
+        """The target to which the image of this name belongs; None: no target."""
         return name if name in self.targets else None
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
-        """The pipeline at one sample's key: call it with the targets, as often as you like, for the same result.
+        """The pipeline at the key of one sample; every call of it with the same targets gives the same result.
 
-        Integers from 0 to 2⁶³ − 1.
+        Args:
+            index: index of the sample, 0 to 2⁶³ − 1.
+            epoch: the epoch, 0 to 2⁶³ − 1.
+            tile: number of a tile in a bag or of a view, 0 to 2⁶³ − 1.
         """
         return partial(self._run_at, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
@@ -165,10 +165,10 @@ class Pipeline(AsCompose):
         return self.run(epoch, index, tile, targets)
 
     def __call__(self, /, *args: Any, force_apply: bool = False, **targets: Any) -> dict[str, Any]:
-        """Run once with draws that no other bare call makes; `at` is the reproducible call.
+        """Run once with draws of its own; `at` is the reproducible call.
 
-        In the process that compiled it, the k-th bare call always draws the same (and a copy counts from the start
-        again). In a DataLoader worker the worker's seed decides, in any other process the operating system does.
+        In the process that compiled the pipeline the k-th bare call always draws the same; a copy counts from the start
+        again. In a DataLoader worker the worker's seed decides, in other processes the operating system.
         """
         if args:
             raise TypeError(f"pass the targets by name: pipeline({', '.join(f'{t}={t}' for t in self.targets)})")
@@ -177,17 +177,17 @@ class Pipeline(AsCompose):
         return self.run(self._stream, next(self._count), 0, targets)
 
     def run(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
-        """One sample at one key."""
+        """Run one sample at one key."""
         return self.for_this_thread(epoch).sample(epoch, index, tile, targets)
 
     @abstractmethod
     def sample(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> dict[str, Any]:
-        """One sample at one key, in the thread that this pipeline belongs to."""
+        """Run one sample at one key, in the thread that owns this copy."""
 
     def stages(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., list[tuple[str, Any]]]:
         """Like `at`, but the call returns [(label, image)] after each outermost step as written, before the sink.
 
-        Of a pair an image is {target: image}.
+        Pairs return {target: image} in place of an image.
         """
         return partial(self._trace_at, key_part("index", index), key_part("epoch", epoch), key_part("tile", tile))
 
@@ -195,65 +195,65 @@ class Pipeline(AsCompose):
         return self.again(self.compiled.in_epoch(epoch).unoptimised()).trace(epoch, index, tile, targets)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Compiling again is quicker than pickling generators, and cannot go stale.
-        made = type(self), self.compiled, self.arrival
-        # Classes of the program's own go along: a new process may not have registered them yet.
+        # Compiling again is faster than unpickling generators, and cannot go stale.
+        arguments = type(self), self.compiled, self.arrival
+        # Registered classes go along: a new process may not have registered them yet.
         own = {s.name: registry.get_class(s.name) for s in self.recipe.walk() if registry.is_registered(s.name)}
-        return _rebuild, (*made, self._home, self._stream, own)
+        return _rebuild, (*arguments, self._home, self._stream, own)
 
-    # What the kinds build on.
+    # The following methods serve the kinds.
 
     @property
     def plain(self) -> Self:
-        """The pipeline that runs its steps as they are written, one by one, in albumentations."""
+        """The copy that runs the steps as written, one by one, in albumentations."""
         return self.coming("float32")
 
     def run_through(self, transforms: list[Any]) -> None:
-        """Let samples go through these from now on. Those that miss a sample, by their first draw, are not called."""
+        """Set the outermost transforms; those whose first draw says that they do not act are not called."""
         follow_mirrors(transforms)
         prepare = call_plain if self.arrival == "together" else step_call
         self.transforms = self.keyed_steps = transforms
         self.step_calls = [prepare(step, self) for step in transforms]
-        for name in self.made_of_steps:
+        for name in self.caches_of_steps:
             self.__dict__.pop(name, None)
 
     def again(self, compiled: Compiled | None = None, arrival: Arrival | None = None) -> Self:
-        """A pipeline of the same kind, with state of its own."""
-        make: Any = type(self)
-        made: Self = make(compiled or self.compiled, arrival or self.arrival)
-        made.tried = self.tried
-        if self.dressed is not None:
-            made.dress(self.dressed)
-        return made
+        """A copy with state of its own, perhaps of another plan."""
+        cls: Any = type(self)
+        pipeline: Self = cls(compiled or self.compiled, arrival or self.arrival)
+        pipeline.tried = self.tried
+        if self.dressing is not None:
+            pipeline.dress(self.dressing)
+        return pipeline
 
     def renew(self, compiled: Compiled) -> None:
-        """Compiled otherwise; the copies are made again when they are asked for."""
+        """Replace what was compiled, and forget the copies, which are made again when needed."""
         self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
         self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
 
     def dress(self, dress: Callable[[Pipeline], object]) -> None:
-        """Do something to this pipeline, and to every copy that `again` makes: for other threads, and other plans."""
-        self.dressed = dress
+        """Apply a function to this pipeline and to every copy that `again` makes, for other threads and plans."""
+        self.dressing = dress
         dress(self)
 
     def called(self, step: Any, act: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """What a step does that a program has stopped at, called as is wanted."""
+        """Call the function of a step at an exit, through `call` where that is set."""
         return act(*args, **kwargs) if self.call is None else self.call(self.label_of(step), act, args, kwargs)
 
     def watched(self, program: P) -> P:
-        """A program that was made, shown to whoever wants to see each."""
+        """Show a new program to `watch`, and return it."""
         if self.watch is not None:
             self.watch(program)
         return program
 
     def for_this_thread(self, epoch: int) -> Self:
-        """This pipeline or, in another thread than it was made in, a copy of the thread's own: steps hold state."""
+        """This pipeline in the thread that made it; in any other a copy for that thread, because steps hold state."""
         if threading.get_ident() == self._owner:
             return self.in_epoch(epoch) if epoch < self._last_epoch else self
         return self._copies.of_this_thread(self.again).for_this_thread(epoch)
 
     def coming(self, arrival: Arrival) -> Self:
-        """The pipeline with the plan for images that come as `arrival` says."""
+        """The copy with the plan for an arrival."""
         if arrival == self.arrival:
             return self
         if arrival not in self._by_arrival:
@@ -261,7 +261,7 @@ class Pipeline(AsCompose):
         return self._by_arrival[arrival]
 
     def in_epoch(self, epoch: int) -> Self:
-        """The pipeline with the numbers of an epoch, for the same thread; it is kept until the next but one."""
+        """The copy with the scheduled arguments of an epoch; the last two epochs are cached."""
         if epoch not in self._by_epoch:
             compiled, last = self.compiled.in_epoch(epoch), dict([*self._by_epoch.items()][-1:])
             same = (copy for copy in last.values() if copy.recipe == compiled.recipe)
@@ -269,25 +269,25 @@ class Pipeline(AsCompose):
         return self._by_epoch[epoch]
 
     def position(self, epoch: int, index: int, tile: int) -> None:
-        """Move every step to one sample's key."""
+        """Move the generators of every step to one sample's key."""
         self.draws.position(epoch, index, tile)
         if self.compiled.save_applied_params:
             for step, _, _ in self.sites:
                 step.params = {}  # a step that is not called keeps the parameters of its last sample
 
     def step_error(self, error: Exception, channels: int | None = None) -> Exception:
-        """What is raised for what went wrong in a step: a DataError with its label; want of memory is no fault of data.
+        """Turn the exception of a step into a DataError with its label; out of memory stays a MemoryError.
 
-        `channels`: of the sample's image, where that is known.
+        `channels`: the channels of the sample's image; None: not known.
         """
         labels, innermost = self._labels, reversed([*running(error)])
-        step = next((labels[id(one)] for one in innermost if id(one) in labels), None)
+        step = next((labels[id(caller)] for caller in innermost if id(caller) in labels), None)
         if isinstance(error, cv2.error) and error.code == cv2.Error.StsNoMem:
             return MemoryError(f"step {step}: {error}")
         return DataError(error_text(error, channels), step=step)
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
-        """Why samples with these targets beside their images are made one by one; None: they are made side by side."""
+        """Why samples with these targets run one by one; None: a batch of them runs in one call."""
         del targets, files
         return "a sample is more than one image"
 
@@ -296,7 +296,7 @@ class Pipeline(AsCompose):
         return self._labels.get(id(getattr(step, "innermost", step)), "")
 
     def applied(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """The draws that were made for the last sample."""
+        """(label, class, drawn parameters) of each step that acted on the last sample."""
         return [
             (site, type(step).__name__, copy.deepcopy({k: v for k, v in step.params.items() if k != "shape"}))
             for step, site, _ in self.sites
@@ -310,6 +310,6 @@ def _rebuild(
     for name, cls in classes.items():
         if not registry.is_registered(name):
             registry.register(cls)
-    made: Pipeline = kind(compiled, arrival)
-    made._home, made._stream = home, stream
-    return made
+    pipeline: Pipeline = kind(compiled, arrival)
+    pipeline._home, pipeline._stream = home, stream
+    return pipeline

@@ -1,6 +1,6 @@
-"""Boxes and keypoints of samples that a program makes: moved by the matrices that it draws, all steps in one call.
+"""Move the boxes and keypoints of a program's samples by the matrices that it draws, many steps in one call.
 
-In between steps act in Python whose draws have other bits there or go by boxes, and those that have no matrix.
+Steps without a matrix, and steps whose draws depend on boxes or have other bits in Python, act in Python in between.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from augrecipes.ops.hole_places import HolePlaces
 from augrecipes.ops.native_op import MATRIX_DRAWS
 from augrecipes.ops.places import FieldPlaces, MatrixPlaces
 
-_PLACE, _BEFORE, _AFTER, _MATRIX = 0, slice(1, 3), slice(3, 5), slice(5, 14)  # among the numbers of a move
+_PLACE, _BEFORE, _AFTER, _MATRIX = 0, slice(1, 3), slice(3, 5), slice(5, 14)  # columns of a move
 _COLUMNS = {"bboxes": 4, "keypoints": 2}
 _BYTE = np.dtype(np.uint8)
 
@@ -30,8 +30,8 @@ class PointMoves:
     """Moves the boxes and keypoints of a pipeline's samples.
 
     Args:
-        pipeline: of one thread.
-        program: of its images.
+        pipeline: the pipeline of one thread.
+        program: the program of its images.
     """
 
     def __init__(self, pipeline: Any, program: Program) -> None:
@@ -45,28 +45,28 @@ class PointMoves:
 
     @classmethod
     def of(cls, pipeline: Any, program: Program | str) -> PointMoves | None:
-        """What moves a pipeline's points; None where that is left to its steps."""
+        """The PointMoves of a pipeline; None where its steps must move the points."""
         compiled, keypoints = pipeline.compiled, pipeline.recipe.inputs.keypoints
-        sees_places_alone = keypoints is None or (keypoints.format == "xy" and not keypoints.flip_pairs)
+        only_positions = keypoints is None or (keypoints.format == "xy" and not keypoints.flip_pairs)
         in_part = compiled.resumes or compiled.pauses or compiled.save_applied_params
-        if isinstance(program, str) or in_part or not (sees_places_alone and pipeline.takes_points):
+        if isinstance(program, str) or in_part or not (only_positions and pipeline.takes_points):
             return None
         return cls(pipeline, program)
 
     def buffer(self, count: int) -> np.ndarray:
-        """Where a program notes how the steps of some samples move places: see native/moves.h."""
+        """An array for a program's notes on how steps move places, for `count` samples; see native/moves.h."""
         return np.empty((count, len(self._program.labels) + 1, LIMITS.MOVE))
 
     def run(
         self, key: tuple[int, int, int], sample: Sample, image: AnyImage, moves: np.ndarray | None = None
     ) -> Sample:
-        """A sample, which is changed in place, with its boxes and keypoints where they belong.
+        """Move the boxes and keypoints of a sample, which is changed in place, and return it.
 
         Args:
             key: epoch, index and tile.
-            sample: without its image.
-            image: its image; its shape alone counts.
-            moves: what its program has noted; None: that is noted now.
+            sample: the sample without its image.
+            image: its image, of which only the shape is read.
+            moves: the program's notes; None: they are taken now.
 
         Raises:
             ValueError: a box or keypoint has no place on the image.
@@ -75,14 +75,15 @@ class PointMoves:
         is_whole = True
         if moves is None:
             moves, is_whole = self._note(key, image)
-        way = _Way(self._rules, {name: _table(sample[name]) for name, _ in self._rules}, image.shape[:2], moves[0, 1])
+        tables = {name: _table(sample[name]) for name, _ in self._rules}
+        state = _PointState(self._rules, tables, image.shape[:2], moves[0, 1])
         begin, row, is_positioned = 1, 1, False
         while self._python_steps and row <= moves[0, 0]:
             place = int(moves[row, _PLACE])
             if place in self._python_steps:
                 step, op, draw = self._python_steps[place]
                 if op.numbers.drawn_in_python or not _has_matrix(step):
-                    way.move(moves[begin:row])
+                    state.move(moves[begin:row])
                     begin = row
                 if not is_positioned:
                     self._pipeline.position(*key)
@@ -90,24 +91,24 @@ class PointMoves:
                 if op.p < 1 and not op.forced:
                     step.py_random.random()
                 before = tuple(map(int, moves[row, _BEFORE]))
-                step.params = params = draw({"image": stand_in((*before, image.shape[2]), _BYTE), **way.tables})
+                step.params = params = draw({"image": stand_in((*before, image.shape[2]), _BYTE), **state.tables})
                 if op.numbers.drawn_in_python:
                     self._program.take_python_draws()
-                    if not is_whole or op.numbers.resizes == ():  # what it drew decides what comes behind it
+                    if not is_whole or op.numbers.resizes == ():  # its draw decides the sizes of later steps
                         moves, is_whole = self._note(key, image)
                 after = tuple(map(int, moves[row, _AFTER]))
                 if _has_matrix(step):
                     moves[row, _MATRIX] = step.geometry(params, after).matrix.ravel()
                 else:
-                    way.act(functions_of(step), params, after)
+                    state.act(functions_of(step), params, after)
                     begin = row + 1
             row += 1
-        way.move(moves[begin : int(moves[0, 0]) + 1], LEAVES)
-        for name, table in way.tables.items():
+        state.move(moves[begin : int(moves[0, 0]) + 1], LEAVES)
+        for name, table in state.tables.items():
             sample[name] = table[:, :-1] if len(table) else np.zeros((0, _COLUMNS[name]))
             sample[rows_of(name)] = table[:, -1]
-        for each in points:
-            each.put_back(sample)
+        for target in points:
+            target.put_back(sample)
         return sample
 
     def _note(self, key: tuple[int, int, int], image: AnyImage) -> tuple[np.ndarray, bool]:
@@ -115,14 +116,14 @@ class PointMoves:
         return moves[0], self._program.note_moves(key, image, moves)
 
 
-class _Way:
-    """Boxes and keypoints on their way through the steps, as tables of float64; each row ends in its number."""
+class _PointState:
+    """Boxes and keypoints between steps, as float64 tables; the last column is the input row."""
 
     def __init__(self, rules: Any, tables: dict[str, np.ndarray], size: Any, passed: float) -> None:
         self.tables, self._rules, self._size, self._form, self._passed = tables, rules, size, COMES, bool(passed)
 
     def move(self, moves: np.ndarray, leaves: int = 0) -> None:
-        """Go through some steps by their matrices."""
+        """Move by the matrices of some steps."""
         for name, rule in self._rules:
             self.tables[name] = rule.move(self.tables[name], moves, self._size, self._form | leaves, self._passed)
         self._form = 0
@@ -130,7 +131,7 @@ class _Way:
             self._size, self._passed = moves[-1, _AFTER], True
 
     def act(self, functions: Any, params: Sample, after: Any) -> None:
-        """Go through a step by what it does itself."""
+        """Move by a step's own functions."""
         self._size, self._passed = after, True
         self.tables = {
             name: np.ascontiguousarray(functions[name](table, **params), float) for name, table in self.tables.items()

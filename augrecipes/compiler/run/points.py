@@ -1,4 +1,4 @@
-"""Boxes and keypoints: how albumentations is told of them, and how a sample's get in and out."""
+"""Boxes and keypoints: albumentations' processors for them, and how a sample's are passed in and out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str]:
 
 
 def rows_of(inner: str) -> str:
-    """The key under which row numbers travel. Albumentations turns labels into float32 and back, and loses some."""
+    """The key of row numbers, which restore labels: albumentations converts these to float32 and loses some."""
     return f"_{inner}_rows"
 
 
@@ -54,10 +54,10 @@ class Points:
 
     Attributes:
         inner: albumentations' key.
-        outer: the sample's key; None: the sample has none, and none may come out.
-        labels: as the sample gave them.
-        declared: what the recipe says of them.
-        dtype: of what comes out; None: as the steps have left it.
+        outer: the sample's key; None: the sample has none, and none come out.
+        labels: the sample's labels.
+        declared: the recipe's `boxes` or `keypoints`.
+        dtype: dtype of the result; None: as the steps leave it.
     """
 
     inner: str
@@ -67,7 +67,7 @@ class Points:
     dtype: Any = np.float32
 
     def put_back(self, done: dict[str, Any]) -> None:
-        """Turn albumentations' result into the sample's own: float32 arrays, and the labels that came in."""
+        """Turn albumentations' result into the sample's: arrays of `dtype`, with the input's labels."""
         array, rows = done.pop(self.inner), np.array(done.pop(rows_of(self.inner), ()), int)
         done.pop(self.declared.labels or "", None)
         if self.outer is None:
@@ -81,38 +81,38 @@ class Points:
 
 
 def take_points(data: dict[str, Any], compiled: Compiled) -> Sequence[Points]:
-    """Put a sample's boxes and keypoints where albumentations looks for them, and return those that may come out.
+    """Move a sample's boxes and keypoints to albumentations' keys; return what puts them back.
 
     Args:
         data: the sample, changed in place.
-        compiled: the recipe. Where it resumes, they come in albumentations' terms and keep their dtype; where it
-            pauses, they come out so.
+        compiled: the recipe. Where it resumes they come in albumentations' format and keep their dtype; where it
+            pauses they come out so.
     """
     inputs = compiled.recipe.inputs
     if inputs.boxes is None and inputs.keypoints is None and _KEYS.isdisjoint(data):
-        return ()  # most samples, and so first
+        return ()  # the usual case
     box_key = "bboxes" if "bboxes" in data else "boxes"
     dtypes = [None if own else np.float32 for own in (compiled.resumes, compiled.pauses)]
-    found = (
+    both = (
         _take(data, box_key, "bboxes", inputs.boxes, *dtypes),
         _take(data, "keypoints", "keypoints", inputs.keypoints, *dtypes),
     )
-    given = [points for points in found if points is not None and points.outer]
-    counts = {points.inner: len(data[points.inner]) for points in given}
-    labels = given[-1].labels if given else ()
+    present = [points for points in both if points is not None and points.outer]
+    counts = {points.inner: len(data[points.inner]) for points in present}
+    labels = present[-1].labels if present else ()
     link(data, counts.get("bboxes"), counts.get("keypoints"), inputs.keypoints, labels)
-    return [points for points in found if points is not None]
+    return [points for points in both if points is not None]
 
 
 def _take(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any, leaves: Any) -> Points | None:
-    """The points under `key`, now of the dtype `comes` under albumentations' `inner`; None: there are none."""
-    given = data.get(key) is not None
+    """Move the points under `key`, as dtype `comes`, to albumentations' key `inner`; None: the recipe has none."""
+    is_present = data.get(key) is not None
     if declared is None:
-        if given:
+        if is_present:
             raise DataError(f"the sample has {key}, and the recipe's inputs do not declare any: add `inputs: {key}:`")
         data.pop(key, None)
         return None
-    check_presence(key, declared.presence, given=given)
+    check_presence(key, declared.presence, is_present=is_present)
     points = data.pop(key, None)
     if declared.presence == "absent":
         return None
@@ -128,19 +128,19 @@ def _take(data: dict[str, Any], key: str, inner: str, declared: Any, comes: Any,
             raise DataError(f"the sample has {len(array)} {key} and {len(labels)} {declared.labels}")
         data[declared.labels] = _encodable(labels)
     data[rows_of(inner)] = list(range(len(array)))
-    return Points(inner, key if given else None, labels, declared, leaves)
+    return Points(inner, key if is_present else None, labels, declared, leaves)
 
 
 def _encodable(labels: Sequence[Any]) -> list[Any]:
-    """Labels that albumentations can encode, for the steps that look for some; where it cannot, they all look alike."""
+    """Labels that albumentations can encode, for steps that look for some; labels of mixed types become zeros."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     kinds = {*map(type, values)}
-    is_uniform = kinds <= _NUMBERS or any(all(issubclass(kind, one) for kind in kinds) for one in (str, (int, float)))
+    is_uniform = kinds <= _NUMBERS or any(all(issubclass(kind, base) for kind in kinds) for base in (str, (int, float)))
     return values if is_uniform else [0] * len(values)
 
 
 def _as_array(name: str, points: Any, columns: int, dtype: Any) -> np.ndarray:
-    """Boxes or keypoints as a fresh array (n, columns or more) of `dtype`; None: of their own."""
+    """Copy boxes or keypoints to an array (n, columns or more) of `dtype`; None: their own dtype."""
     array = np.array(points, dtype)
     if array.size == 0:
         return np.zeros((0, columns), np.float32)

@@ -1,4 +1,4 @@
-"""One sample on its way through programs: from one step that only albumentations knows to the next."""
+"""Run one sample by programs, from one exit to the next."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,21 +14,21 @@ from augrecipes.compiler.kernels.sink import Allocate, is_free
 _AXES = 3
 
 
-class PythonFallback(Exception):  # noqa: N818  # no error: Python makes what raises it
-    """Python has to make this sample: the kernels do not take it, or come to other steps than Python does."""
+class PythonFallback(Exception):  # noqa: N818  # no error: Python runs the sample that raises it
+    """Python has to run this sample: the kernels do not take it, or reach other steps than Python does."""
 
 
 class ProgramRun:
-    """An image, and its mask, that programs carry from exit to exit. No step comes twice.
+    """An image, and its mask, that programs take from exit to exit. No step runs twice.
 
     Args:
-        program: of the image.
+        program: the program of the image.
         key: epoch, index and tile.
         image: the image.
-        caller_arrays: no result may be one of them; None: nobody knows which arrays are somebody else's.
+        caller_arrays: arrays of the caller, which no result may be; None: not known.
 
     Attributes:
-        mask_dtype: of the mask that goes along.
+        mask_dtype: dtype of the mask.
     """
 
     __slots__ = ("_begin", "_caller_arrays", "_image", "_is_free", "_key", "_mask", "_mask_begin", "_mask_program",
@@ -42,18 +42,18 @@ class ProgramRun:
         self._mask_program: Program | None = None
 
     def add_mask(self, program: Program, mask: AnyImage, dtype: np.dtype[Any]) -> None:
-        """Let a mask go along: as an image, uint8 H×W×B, of the bytes of its pixels of a dtype."""
+        """Add a mask of `dtype`, given as the bytes of its pixels, uint8 H×W×B."""
         self._mask_program, self._mask, self.mask_dtype, self._mask_begin = program, mask, dtype, END
 
     def run_to(self, place: int) -> Sample:
-        """The image, and the mask, as the step at this place of the program finds them."""
+        """Run to the exit at `place`; return the image, and the mask, that its step sees."""
         reached = self._run_image(np.empty)
         if not isinstance(reached, ExitReached) or reached.place != place:
             raise PythonFallback
         return self._at_exit(reached)
 
     def resume(self, data: Sample) -> None:
-        """Go on from what the step at an exit has left."""
+        """Take the result of the step at the exit."""
         self._image = uint8_image(data["image"])
         self._is_free = self._caller_arrays is not None and is_free(self._image, self._caller_arrays)
         if "mask" in data:
@@ -65,7 +65,7 @@ class ProgramRun:
     def finish(
         self, allocate: Allocate, run_step: Callable[[int, Sample], Sample]
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The results, the mask as its program writes it; `run_step` runs the step at an exit, by its place."""
+        """Run to the end; return image and mask as the programs write them. `run_step` runs the step at an exit."""
         while isinstance(result := self._run_image(allocate), ExitReached):
             self.resume(run_step(result.place, self._at_exit(result)))
         if self._mask_program is None:
@@ -76,8 +76,8 @@ class ProgramRun:
 
     def _run_image(self, allocate: Allocate) -> np.ndarray | ExitReached:
         self._program.take_python_draws()
-        free = self._is_free and allocate is np.empty
-        if (result := self._program.run_one(*self._key, self._image, allocate, self._begin, free)) is None:
+        is_free = self._is_free and allocate is np.empty
+        if (result := self._program.run_one(*self._key, self._image, allocate, self._begin, is_free)) is None:
             raise PythonFallback
         return result
 
@@ -97,7 +97,7 @@ class ProgramRun:
 
 
 def uint8_image(image: Any) -> np.ndarray:
-    """An image that a step has left, H×W×C of uint8."""
+    """A step's result as uint8 H×W×C; PythonFallback for any other dtype."""
     if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or not image.size:
         raise PythonFallback
     return image if image.ndim == _AXES else image.reshape(*image.shape[:2], -1)

@@ -1,4 +1,4 @@
-"""ProgramRunner: what carries out a pipeline's samples by programs, side by side or from exit to exit."""
+"""ProgramRunner: runs a pipeline's samples by programs, in batches or one by one from exit to exit."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ Key = tuple[int, int, int]  # epoch, index and tile
 
 
 class ProgramRunner:
-    """Carries out samples of images, and of what lies on them, by programs.
+    """Runs samples of images, and of what lies on them, by programs.
 
     Args:
-        pipeline: whose programs these are, as images come to it; of one thread.
+        pipeline: the pipeline of one thread and one arrival.
     """
 
-    passes_all: ClassVar[bool] = False  # to steps at exits: all of a sample, not image and mask alone
+    passes_all: ClassVar[bool] = False  # steps at exits see the whole sample, not image and mask alone
 
     def __init__(self, pipeline: Any) -> None:
         self.pipeline, self.programs = pipeline, pipeline.programs
-        self._stains: Any = None  # of the sample that is being made
-        self._mask_dtypes: dict[np.dtype[Any], np.dtype[Any]] = {}  # that masks leave with, by what they come with
+        self._stains: Any = None  # stains of the current sample
+        self._mask_dtypes: dict[np.dtype[Any], np.dtype[Any]] = {}  # output dtype by input dtype
 
-    # SampleColumns side by side.
+    # Batches.
 
     def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> Sequence[int]:
-        """Make samples that come alike, as far as no step of theirs is Python's: those that are left."""
+        """Run the samples that need no step in Python; return the positions of the others."""
         program, names = self.programs.images, samples.names
         if self.programs.why_not_together is not None or isinstance(program, str) or not program.writes:
             return positions
         if (program.opaque and len(positions) == 1) or not self._takes(samples, names):
-            return positions  # one by itself goes on from its exits
+            return positions  # a single sample goes on from its exits
         program.take_stains(output.stains)
         keys = [output.keys[k] for k in positions]
         shape: tuple[int, ...] = ()
@@ -72,21 +72,21 @@ class ProgramRunner:
 
         has_points = not self.pipeline.usual_targets.isdisjoint(names - {"image", "mask"})
         moves = self._point_moves.buffer(len(keys)) if has_points and self._point_moves is not None else None
-        left = program.run_batch(output.epoch, keys, samples.image, rows, moves=moves)
-        if left is None or len(left) == len(positions):  # of several sizes one by one: some may fail
+        failed = program.run_batch(output.epoch, keys, samples.image, rows, moves=moves)
+        if failed is None or len(failed) == len(positions):  # results of several sizes run one by one: some may fail
             return positions
-        if not left and samples.mask is None and samples.others is None:
+        if not failed and samples.mask is None and samples.others is None:
             return ()
-        apart = {*left}
+        remaining = {*failed}
         size = shape[1:] if self.pipeline.recipe.output.layout == "chw" else shape[:2]
         if samples.mask is not None:
-            apart.update(self._run_masks(output, keys, samples.mask, positions, size))
+            remaining.update(self._run_masks(output, keys, samples.mask, positions, size))
         if samples.others is not None:
-            apart.update(self._run_others(output, keys, samples, positions, has_points, moves, size, apart))
-        return [positions[at] for at in sorted(apart)]
+            remaining.update(self._run_others(output, keys, samples, positions, has_points, moves, size, remaining))
+        return [positions[at] for at in sorted(remaining)]
 
     def _takes(self, samples: SampleColumns, names: set[str]) -> bool:
-        """Whether programs take samples of these targets, and they are what the recipe's inputs say."""
+        """Whether programs take samples of these targets, and these agree with the recipe's inputs."""
         pipeline, images, masks = self.pipeline, samples.image, samples.mask
         if not pipeline.required_targets <= names:
             return False
@@ -114,7 +114,7 @@ class ProgramRunner:
         positions: Sequence[int],
         size: tuple[int, ...],
     ) -> Sequence[int]:
-        """Make masks, of the size of their images, side by side; those that are left."""
+        """Run the masks of a batch, whose images have come out of `size`; return the indices of those that remain."""
 
         def rows(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray, Sequence[int]] | None:
             array = output.rows("mask", shape[:2], dtype)
@@ -124,9 +124,9 @@ class ProgramRunner:
         images = masks if isinstance(masks, MappedImages) else [*map(as_image, masks)]
         if isinstance(program, str):
             return range(len(masks))
-        known = not program.opaque and (isinstance(images, MappedImages) or all(map(is_ready, images)))
-        left = program.run_batch(output.epoch, keys, images, rows, size=size if known else None)
-        return range(len(masks)) if left is None else left
+        size_is_known = not program.opaque and (isinstance(images, MappedImages) or all(map(is_ready, images)))
+        failed = program.run_batch(output.epoch, keys, images, rows, size=size if size_is_known else None)
+        return range(len(masks)) if failed is None else failed
 
     def _run_others(
         self,
@@ -137,12 +137,12 @@ class ProgramRunner:
         has_points: bool,
         moves: np.ndarray | None,
         size: tuple[int, ...],
-        apart: set[int],
+        skip: set[int],
     ) -> Sequence[int]:
-        """Move what lies beside images and masks; those that are left. What is no target stays as it is."""
-        left: list[int] = []
+        """Move boxes and keypoints, copy what is no target; return the indices of samples that remain."""
+        remaining: list[int] = []
         for at, others in enumerate(samples.others or ()):
-            if at in apart:
+            if at in skip:
                 continue
             moved = dict(others)
             if has_points:
@@ -150,37 +150,37 @@ class ProgramRunner:
                 try:
                     moved = self._move_points(key, moved, image, None if moves is None else moves[at], size)
                 except PythonFallback:
-                    left.append(at)
+                    remaining.append(at)
                     continue
             output.others[positions[at]] = moved
-        return left
+        return remaining
 
     # One sample, from exit to exit.
 
     def is_idle(self, targets: dict[str, Any]) -> bool:
-        """Whether all steps of a sample that a program takes are exits: Python goes through them faster by itself."""
+        """Whether all steps of the program are exits, so that Python runs the sample faster without it."""
         program, image = self.programs.images, targets.get("image")
         if isinstance(program, str) or image is None or not program.idle or self.pipeline.call is not None:
             return False
         return is_image(image, files=self.pipeline.takes_files) and program.takes(image.shape[2])
 
     def run(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
-        """Make one sample.
+        """Run one sample.
 
         Raises:
-            PythonFallback: that is Python's.
+            PythonFallback: Python must run it.
         """
         pipeline, program, image = self.pipeline, self.programs.images, targets.get("image")
-        known = is_image(image, files=pipeline.takes_files) and pipeline.required_targets <= targets.keys()
-        if isinstance(program, str) or not known:
+        fits = is_image(image, files=pipeline.takes_files) and pipeline.required_targets <= targets.keys()
+        if isinstance(program, str) or not fits:
             raise PythonFallback
         image = check_size(image, pipeline.recipe.inputs)
         self._stains = targets.get("stains")
         program.take_stains(self._stains)
         sample = {name: value for name, value in targets.items() if name != "image"}
         mask, applied = sample.pop("mask", None), pipeline.compiled.save_applied_params
-        beside = pipeline.usual_targets.intersection(targets) - {"image"} if len(targets) > 1 else _NO_TARGETS
-        walks = bool(beside - _MASK or program.python_draws or applied or self.passes_all)
+        others = pipeline.usual_targets.intersection(targets) - {"image"} if len(targets) > 1 else _NO_TARGETS
+        walks = bool(others - _MASK or program.python_draws or applied or self.passes_all)
         run = ProgramRun(program, key, image, pipeline.caller_arrays(targets))
         mask_alone = mask is not None and not self._add_mask(run, mask, image)
         if walks and (self._point_moves is None or program.opaque or NUMBER in sample):
@@ -194,7 +194,7 @@ class ProgramRunner:
         size = result.shape[1:] if pipeline.recipe.output.layout == "chw" else result.shape[:2]
         if "image" in sample and sample["image"].shape[:2] != size:
             raise PythonFallback
-        sample = {"image": result} | sample | {"image": result}  # in front, as the steps leave it
+        sample = {"image": result} | sample | {"image": result}  # the image comes first, as the steps leave it
         if labels is not None:
             sample["mask"] = self.mask_out(labels, mask, run.mask_dtype)
         elif mask_alone:
@@ -204,20 +204,20 @@ class ProgramRunner:
         return sample
 
     def _add_mask(self, run: ProgramRun, mask: Any, image: AnyImage) -> bool:
-        """Let a mask go along; False where it is made apart, as the recipe is written.
+        """Add a mask to the run; False where `fast` must make it separately, by the recipe as written.
 
-        What `fast` makes of an image goes by no mask; in `exact` both ways make the same, so that one is enough.
+        No image depends on a mask in `fast`. In `exact` Python runs the whole sample instead, with the same result.
         """
         program: Program | str
         if is_mask(mask, image):
             program, labels, dtype = self.programs.masks(), as_image(mask), _UINT8
         else:
-            known = mask_in(mask, image, fills=self.pipeline.mask_fills)
-            dtype = known.dtype
-            if known.ndim != _FLAT or dtype == _UINT8:
+            array = mask_in(mask, image, fills=self.pipeline.mask_fills)
+            dtype = array.dtype
+            if array.ndim != _FLAT or dtype == _UINT8:
                 program = "its pixels have several channels"
             else:
-                program, labels = self.programs.masks(dtype), as_bytes(known)
+                program, labels = self.programs.masks(dtype), as_bytes(array)
         if not isinstance(program, str):
             run.add_mask(program, labels, dtype)
         elif self.pipeline.optimize == "exact":
@@ -225,7 +225,7 @@ class ProgramRunner:
         return not isinstance(program, str)
 
     def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
-        """The mask of what its program has written, H×W×B of pixels of a dtype; `mask`: as it came."""
+        """The output mask from the bytes that its program wrote, H×W×B of `dtype`; `mask`: the input."""
         if (leaves := self._mask_dtypes.get(mask.dtype)) is None:
             leaves = self._mask_dtypes[mask.dtype] = mask_dtype(mask.dtype, self.pipeline.mask_fills)
         if dtype != _UINT8:
@@ -246,11 +246,11 @@ class ProgramRunner:
     def _move_points(
         self, key: Key, sample: dict[str, Any], image: AnyImage, moves: np.ndarray | None, size: tuple[int, ...] = ()
     ) -> dict[str, Any]:
-        """A sample without its image, with its boxes and keypoints where they belong in one of a size.
+        """Move the boxes and keypoints of a sample without its image, which has come out of `size`.
 
-        `moves`: what its program has noted; PythonFallback: that is Python's.
+        `moves`: the program's notes. Raises PythonFallback where Python must run the sample.
         """
-        if self._point_moves is None or NUMBER in sample:  # whether a mirror has been passed is told by the steps
+        if self._point_moves is None or NUMBER in sample:  # only the steps tell whether a mirror was passed
             moved = self._without_pixels.run(key, sample, image)
             if moved.pop("image").shape[:2] != size:
                 raise PythonFallback
@@ -261,21 +261,21 @@ class ProgramRunner:
             raise PythonFallback from error
 
     def _run_exit(self, key: Key, place: int, sample: dict[str, Any]) -> dict[str, Any]:
-        """What the step at an exit leaves of image and mask."""
+        """Run the step at an exit on image and mask."""
         self.pipeline.position(*key)
         try:
             return self.run_step(place, self._exit_steps[place], sample | {"stains": self._stains})
-        except Exception as error:  # the whole sample in Python says where
+        except Exception as error:  # Python runs the sample again and names the step
             raise PythonFallback from error
 
     def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
-        """What the step at this place of the program leaves of a sample."""
-        done: dict[str, Any] = self.pipeline.called(self.programs.opaque[place][0], act, sample)
-        return done
+        """Run the step at `place` on a sample."""
+        result: dict[str, Any] = self.pipeline.called(self.programs.opaque[place][0], act, sample)
+        return result
 
     @cached_property
     def _exit_steps(self) -> dict[int, StepFunction]:
-        """What carries out the steps at exits, by their places."""
+        """The functions of the steps at exits, by place."""
         return {
             place: call_alone(step, self.pipeline, forced=forced)
             for place, (step, forced) in self.programs.opaque.items()
@@ -283,12 +283,12 @@ class ProgramRunner:
 
 
 def _lie_on(masks: Any, images: MappedImages) -> bool:
-    """Whether masks in one piece of memory lie on their images."""
+    """Whether mapped masks have one channel and the sizes of their images."""
     if not isinstance(masks, MappedImages):
         return False
     return np.array_equal(masks.shapes[:, :2], images.shapes[:, :2]) and bool((masks.shapes[:, 2] == 1).all())
 
 
 def _refuse_exit(place: int, sample: dict[str, Any]) -> dict[str, Any]:
-    """What is done at an exit where there should be none."""
+    """Fall back to Python at an exit that should not be reached."""
     raise PythonFallback(place, sample)

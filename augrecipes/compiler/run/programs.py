@@ -1,4 +1,4 @@
-"""The programs of a pipeline of images: of these, and of masks of each dtype; made when they are first asked for."""
+"""The programs of a pipeline: for images, and for masks of each dtype; each is made on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -16,13 +16,13 @@ _UINT8 = np.dtype(np.uint8)
 
 
 def why_not_native(pipeline: Any) -> str | None:
-    """What keeps a pipeline from programs, whatever its steps are; None: nothing does."""
+    """Why a pipeline cannot run as a program, whatever its steps; None: it can."""
     if pipeline.optimize == "none":
         return "`none` runs its steps as albumentations does"
     if why := pipeline.recipe.inputs.why_not_native:
         return str(why)
     if pipeline.arrival in UNOPTIMIZED_INPUTS:
-        return "images are no uint8, or come together with others"
+        return "images are not uint8, or come together with others"
     return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
 
@@ -30,8 +30,8 @@ class Programs:
     """The programs of a pipeline.
 
     Args:
-        pipeline: whose steps these are, as images come to it; of one thread.
-        lowered: the steps.
+        pipeline: the pipeline of one thread and one arrival.
+        lowered: its lowered steps.
     """
 
     def __init__(self, pipeline: Any, lowered: Sequence[Any]) -> None:
@@ -40,7 +40,7 @@ class Programs:
 
     @cached_property
     def images(self) -> Program | str:
-        """What carries out images, or why nothing does."""
+        """The program of images, or why there is none."""
         pipeline = self._pipeline
         if (why := why_not_native(pipeline)) is not None:
             return why
@@ -50,16 +50,16 @@ class Programs:
 
     @property
     def opaque(self) -> Mapping[int, tuple[Any, bool]]:
-        """The steps at the exits of images, by their places; and whether their group has chosen them."""
+        """The steps at the exits of images by place, and whether their group has chosen them."""
         return {} if isinstance(self.images, str) else self.images.opaque
 
     @cached_property
     def has_exits(self) -> bool:
-        """Whether samples come to steps that Python runs, or are all Python's."""
+        """Whether Python runs some or all steps."""
         return isinstance(self.images, str) or bool(self.images.opaque)
 
     def masks(self, dtype: np.dtype[Any] = _UINT8, *, wide: bool | None = None) -> Program | str:
-        """What carries out masks of a dtype, or why nothing does; `wide`: to int64; None: as the output has them."""
+        """The program of masks of a dtype, or why there is none; `wide`: to int64; None: as the output asks."""
         if wide is None:
             output = self._pipeline.recipe.output
             wide = not self._pipeline.masks_keep_dtype and (output.dtype != "uint8" or output.where != "host")
@@ -71,17 +71,17 @@ class Programs:
     def _mask_program(self, dtype: np.dtype[Any], wide: bool) -> Program | str:
         pipeline = self._pipeline
         if dtype == _UINT8 and mask_dtype(_UINT8, pipeline.mask_fills) != _UINT8:
-            return "they are filled with numbers beyond 0 to 255"
+            return "they are filled with values beyond 0 to 255"
         if isinstance(self.images, str):
             return self.images
         if pipeline.recipe.inputs.mask == "absent":
             return "there are none"
-        how = {"wide": wide} if dtype == _UINT8 else {"dtype": dtype, "exactly": pipeline.optimize == "exact"}
+        options = {"wide": wide} if dtype == _UINT8 else {"dtype": dtype, "exactly": pipeline.optimize == "exact"}
         images = self.images
-        return self._make(lambda maker: maker.masks(self._lowered, images, **how))
+        return self._make(lambda maker: maker.masks(self._lowered, images, **options))
 
     def _make(self, make: Callable[[ProgramMaker], Program]) -> Program | str:
-        """What `make` makes, or why it does not."""
+        """The program that `make` returns, or why it raises OpaqueError."""
         try:
             return self._pipeline.watched(make(self._maker))
         except OpaqueError as reason:
@@ -93,11 +93,11 @@ class Programs:
 
     @cached_property
     def why_not_together(self) -> str | None:
-        """Why samples of images are made one by one; None: they are made side by side, but for those with exits."""
+        """Why samples run one by one; None: a batch runs in one call, except samples that reach exits."""
         if isinstance(self.images, str):
             return self.images
         if self._pipeline.compiled.save_applied_params:
-            return "what its steps draw is asked for"
+            return "the drawn parameters are asked for"
         if self.images.python_draws:
             return f"{self._pipeline.label_of(next(iter(self.images.python_draws.values())))} draws by boxes"
         return None

@@ -1,4 +1,4 @@
-"""Further targets of a scene (`targets:`) as a sample brings them, and as they leave."""
+"""Further targets of a scene (`targets:`) on the way in and on the way out."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,30 +17,31 @@ from augrecipes.recipe.targets import CHANNELS, Target
 
 @dataclass(frozen=True, slots=True)
 class SceneTarget(ExtraTarget):
-    """One target on its way through the steps.
+    """A further target on its way through the steps.
 
     Attributes:
-        target: as the recipe has it.
+        target: the recipe's declaration.
     """
 
     target: Target
 
     def lying_on(self, image: Any, fills: tuple[float, ...]) -> np.ndarray:
-        """What goes through the steps; DataError where it does not cover the image on its grid."""
+        """The array for the steps; DataError where it does not cover the image on its own grid."""
         size = on_grid(image.shape[:2], self.target.factor)
         axes = self.like.axes
         if self.array.shape[axes : axes + 2] != size and not self.is_empty:
-            has, of = (f"{h}×{w} px" for h, w in (self.array.shape[axes : axes + 2], image.shape[:2]))
-            at = "" if self.target.factor == 1 else f", of scale {float(self.target.factor):g},"
-            raise DataError(f"{self.name}{at} is {has}, and the image is {of}: it should be {size[0]}×{size[1]} px")
+            own, whole = (f"{h}×{w} px" for h, w in (self.array.shape[axes : axes + 2], image.shape[:2]))
+            scale = "" if self.target.factor == 1 else f", of scale {float(self.target.factor):g},"
+            cure = f"it should be {size[0]}×{size[1]} px"
+            raise DataError(f"{self.name}{scale} is {own}, and the image is {whole}: {cure}")
         return ExtraTarget.lying_on(self, stand_in((*size, 1), self.array.dtype), self._fills(fills))
 
     def out(self, done: np.ndarray, sink: Finish, output: Output, fills: tuple[float, ...]) -> Any:
-        """What comes out: images as `sink` makes them, others as `mask`; vectors in the layout of the output."""
-        made = ExtraTarget.out(self, done, sink, output, self._fills(fills))
+        """The result: images converted by `sink`, others as `mask` leaves; vectors in the layout of the output."""
+        result = ExtraTarget.out(self, done, sink, output, self._fills(fills))
         if self.target.has_directions and output.layout == "chw":
-            return np.ascontiguousarray(np.moveaxis(made, 2, 0))
-        return made
+            return np.ascontiguousarray(np.moveaxis(result, 2, 0))
+        return result
 
     def _fills(self, fills: tuple[float, ...]) -> tuple[float, ...]:
         fill = self.target.fill
@@ -48,8 +49,8 @@ class SceneTarget(ExtraTarget):
 
 
 def take_scene_targets(data: dict[str, Any], inputs: Inputs) -> list[SceneTarget]:
-    """The further targets that `inputs` declare, of the sample `data`, checked; DataError where one is missing."""
-    found = []
+    """Take and check the further targets of the sample `data`; DataError where a required one is missing."""
+    targets = []
     for name, target in inputs.targets.items():
         value = data.get(name)
         if value is None:
@@ -59,12 +60,12 @@ def take_scene_targets(data: dict[str, Any], inputs: Inputs) -> list[SceneTarget
             continue
         like = LIKE[target.like if target.like in LIKE else "mask"]
         array, listed = stacked(value, name, like)
-        found.append(SceneTarget(name, like, _checked(array, name, target, inputs), listed, target))
-    return found
+        targets.append(SceneTarget(name, like, _checked(array, name, target, inputs), listed, target))
+    return targets
 
 
 def _checked(array: Any, name: str, target: Target, inputs: Inputs) -> np.ndarray:
-    """A target with the axes and the dtype that it should have."""
+    """The array of a target with the axes and the dtype that its declaration asks for."""
     if not isinstance(array, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(array).__name__}")
     if target.is_image:

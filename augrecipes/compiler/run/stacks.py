@@ -1,8 +1,8 @@
-"""Stacks of images, and masks of frames, part by part: what a step makes of each is what it makes of that one alone.
+"""Run steps on stacks of images and masks part by part, each part as if it came alone.
 
 albumentations joins the parts of some stacks to one image of many channels, of which OpenCV takes 512, and lets some
-steps draw again for each. Here each part goes through `apply` by itself, under the draw of all: generators that a step
-goes on to draw from while it acts stand where its sampler has left them.
+steps draw again for each part. Here each part goes through `apply` by itself under one draw: generators from which a
+step draws while it acts are reset for each part to where its sampler left them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,18 +21,18 @@ Act = Callable[..., Any]
 def act_part_by_part(steps: Iterable[Any], likes: Mapping[str, str]) -> None:
     """Let transforms, and those in groups, take the parts of stacks one by one, under one draw.
 
-    A class of the user's that acts on stacks by a method of its own keeps it.
+    A user's class with a method of its own for stacks keeps it.
 
     Args:
         steps: transforms and groups; they are changed.
-        likes: by its name the target of albumentations' that each further target is like.
+        likes: by name, the albumentations target that each further target is like.
     """
     for step in steps:
         act_part_by_part(getattr(step, "transforms", ()), likes)
         functions = getattr(step, "_key2func", {})
         if "image" not in functions:
             continue
-        drawn: list[Any] = []  # the states of the step's generators behind its sampler
+        drawn: list[Any] = []  # states of the step's generators after its sampler
         alone = {"image": partial(_act_as_drawn, step, drawn, functions["image"]), "mask": functions.get("mask")}
         functions["image"] = alone["image"]
         for name, like in likes.items():

@@ -1,6 +1,6 @@
-"""Steps as calls: the recipe's steps as a flat list of functions, groups opened, gates and samplers looked up.
+"""Turn steps into functions: groups are opened, gates and samplers looked up once.
 
-What is not known to run in albumentations' usual way is called as it is.
+A transform that overrides albumentations' usual way of running is called itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from augrecipes.compat.steps import (
 )
 from augrecipes.compiler.kernels.deep_steps import in_order
 
-# From a sample, which may be changed in place, to the sample after a step.
+# Sample, which may be changed in place → sample after a step.
 StepFunction = Callable[[Sample], Sample]
 
 
@@ -34,8 +34,8 @@ class Executors:
     """How steps are run.
 
     Attributes:
-        leaf: from a transform, and whether its first draw is still to be taken, to what it does once it acts.
-        exits: by the ids of steps, what wraps what they do in albumentations.
+        leaf: (transform, whether its first draw must still be taken) → its function once it acts.
+        exits: by the id of a step, a wrapper of its function in albumentations.
     """
 
     leaf: Callable[[Any, bool], StepFunction]
@@ -46,11 +46,10 @@ class StepCall(NamedTuple):
     """A step, ready to run.
 
     Attributes:
-        first: gives the step's first draw in the sample that all are at, and moves nothing; None: it always acts, or
-            decides for itself.
-        p: what that must be below.
-        act: what the step does once it acts.
-        filter: what albumentations does to boxes and keypoints after each step; None: nothing.
+        first: peeks at the step's first draw in the current sample; None: it always acts, or decides for itself.
+        p: the step acts where the first draw is below.
+        act: the step's function once it acts.
+        filter: albumentations' filter of boxes and keypoints after each step; None: no filter.
     """
 
     first: Callable[[], float] | None
@@ -60,15 +59,15 @@ class StepCall(NamedTuple):
 
 
 def step_call(step: Any, group: Any, executors: Executors | None = None) -> StepCall:
-    """A step of `group`, which may be the pipeline, for samples of one image and what lies on it.
+    """The call of a step for samples of one image and what lies on it.
 
     Args:
         step: a transform or a group.
-        group: that it stands in.
-        executors: how transforms are run; None: as albumentations does it.
+        group: the group or pipeline around it.
+        executors: how transforms are run; None: as albumentations runs them.
     """
     executors = executors or _PLAINLY
-    # At a group that only albumentations knows programs always stop: it says for itself whether it acts.
+    # Programs always stop at a group that only albumentations knows, which decides itself whether it acts.
     stops = id(step) in executors.exits and not is_gated(step)
     p = None if stops else gate_of(step)
     act = _act(step, executors, gated=p is not None)
@@ -76,7 +75,7 @@ def step_call(step: Any, group: Any, executors: Executors | None = None) -> Step
 
 
 def call_alone(step: Any, group: Any, *, forced: bool) -> StepFunction:
-    """A step, called by itself: it acts where its first draw says so, or always where its group has chosen it."""
+    """The function of a single step with its gate; `forced`: its group has chosen it, so that it always acts."""
     if forced:
         return _act(step, _PLAINLY, forced=True)
     first, p, act, _ = step_call(step, group)
@@ -84,12 +83,12 @@ def call_alone(step: Any, group: Any, *, forced: bool) -> StepFunction:
 
 
 def call_plain(step: Any, group: Any) -> StepCall:
-    """The same for samples of any kind: the step is called as albumentations does it."""
+    """The call of a step for samples of any kind: albumentations runs the step."""
     return StepCall(None, 1.0, lambda data: step(**data), _filter(group))
 
 
 def unchanged(group: Any) -> StepCall:
-    """A step that leaves a sample as it is."""
+    """A call that changes nothing but runs the filter."""
     return StepCall(None, 1.0, lambda data: data, _filter(group))
 
 
@@ -98,13 +97,13 @@ def _filter(group: Any) -> StepFunction | None:
 
 
 def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool = False) -> StepFunction:
-    """What a step does once it acts.
+    """The function of a step once it acts.
 
     Args:
         step: a transform or a group.
         executors: how transforms are run.
-        gated: its gate has been opened by its first draw, which is still to be taken.
-        forced: it acts whatever its probability says, because OneOf has chosen it.
+        gated: its first draw has opened its gate, and must still be taken.
+        forced: it acts whatever its probability, because OneOf has chosen it.
     """
     if id(step) in executors.exits:
         return executors.exits[id(step)](_act(step, _PLAINLY, gated=gated, forced=forced))
@@ -123,25 +122,25 @@ def _act(step: Any, executors: Executors, *, gated: bool = False, forced: bool =
     return lambda data: step(**more, **{key: _in_order(value) for key, value in data.items()})
 
 
-_NONE: frozenset[str] = frozenset()  # targets
+_NO_TARGETS: frozenset[str] = frozenset()
 
 
 def _in_order(value: Any) -> Any:
-    """An array, or a list of arrays, whose values lie in order."""
+    """An array, or each array of a list, made contiguous."""
     return in_order(value) if type(value) is np.ndarray else value if isinstance(value, str) else contiguous(value)
 
 
-# In what follows `self` is the step: an error's traceback tells by that name what it came through.
+# Below `self` is the step: `running` finds the failing step in a traceback by that name.
 
 
 def _transform(self: Any, takes: bool) -> StepFunction:
     draw, functions, take = sampler_of(self), functions_of(self), self.py_random.random
-    takes_views, leaves_views = (getattr(self, name, _NONE) for name in ("takes_views", "leaves_views"))
+    takes_views, leaves_views = (getattr(self, name, _NO_TARGETS) for name in ("takes_views", "leaves_views"))
 
     def act(data: Sample) -> Sample:
         if takes:
             take()
-        for key, value in data.items():  # which draws may read
+        for key, value in data.items():  # the draw may read these
             if value is not None and key in functions and key not in takes_views:
                 data[key] = _in_order(value)
         params = self.params = draw(data)
@@ -172,8 +171,8 @@ def _in_turn(self: Any, chosen: Callable[[list[StepCall]], list[StepCall]], exec
 
 
 def run_calls(steps: Iterable[StepCall], data: Sample) -> Sample:
-    """A sample behind some steps; one that misses it, by its first draw, is not called."""
-    is_filtered = False  # filtering again what nothing has changed changes nothing
+    """Run steps on a sample; a step whose first draw says that it does not act is not called."""
+    is_filtered = False  # filtering twice changes nothing
     for first, p, act, filters in steps:
         if first is None or first() < p:
             data, is_filtered = act(data), False

@@ -1,4 +1,4 @@
-"""Where steps put the pixels of a sample, as one 3×3 matrix: multiplied from what each of them drew, without pixels."""
+"""The 3×3 matrix by which steps move the pixels of a sample: a product of matrices drawn without pixels."""
 
 from functools import partial, reduce
 from typing import Any
@@ -18,14 +18,14 @@ _BYTE = np.dtype(np.uint8)
 
 
 class StepMatrices:
-    """The matrices of a pipeline's samples, by their keys: each step draws as it does for pixels, and none is touched.
+    """The matrices of a pipeline's samples, by key: each step draws as it does for pixels.
 
     Args:
-        pipeline: whose steps run as they are written; its generators are moved.
+        pipeline: a pipeline that runs its steps as written; its generators are moved.
 
     >>> import augrecipes as ar
-    >>> found = StepMatrices(ar.load("folder-128").compile("eval").plain)
-    >>> found.at((0, 7, 0), (256, 512, 3))[:2, 2].tolist()
+    >>> matrices = StepMatrices(ar.load("folder-128").compile("eval").plain)
+    >>> matrices.at((0, 7, 0), (256, 512, 3))[:2, 2].tolist()
     [-64.25, -0.25]
     """
 
@@ -36,11 +36,11 @@ class StepMatrices:
         self._steps = [step_call(step, pipeline, executors) for step in pipeline.keyed_steps]
 
     def at(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> Matrix:
-        """From places in an image H×W×C to those behind the last step, float64 (3, 3); `key`: epoch, index, tile."""
+        """The matrix from the input image to the result, float64 (3, 3); `shape`: H×W×C, `key`: epoch, index, tile."""
         return reduce(lambda matrix, move: matrix_of(*move) @ matrix, self.moves(key, shape), np.eye(3))
 
     def moves(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> list[Move]:
-        """The steps that move places, as they act on an image H×W×C: the first arguments of `matrix_of`."""
+        """The moves of the steps that act on an image of shape H×W×C: arguments of `matrix_of`."""
         self._pipeline.position(*key)
         self._moves.clear()
         data: Sample = {"image": stand_in(shape, _BYTE)}
@@ -56,5 +56,5 @@ class StepMatrices:
 
 
 def _moves_places(step: Any) -> bool:
-    """Whether a step, or one in a group, moves places."""
+    """Whether a step, or a step inside a group, moves pixels."""
     return op_record(type(step).__name__).moves or any(map(_moves_places, getattr(step, "transforms", ())))

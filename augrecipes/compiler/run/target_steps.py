@@ -1,8 +1,8 @@
-"""What steps do to further targets of a scene (`targets:`): functions of their own, with what was drawn for the image.
+"""Run steps on further targets of a scene (`targets:`), under the draws of the image.
 
-Each has the target's interpolation and fill: it calls a shallow copy of the step. Values that are directions turn by
-the step's matrix before the pixels move, so that what fills the rest stays as it is. A target on another grid moves by
-S·M·S⁻¹, where S brings pixels of the image to its own.
+A shallow copy of the step has the target's interpolation and fill. Vectors and normals are turned by the step's matrix
+before their pixels move, so that the fill is not turned. A target on another grid moves by S·M·S⁻¹, where S maps pixels
+of the image to its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,24 +28,24 @@ from augrecipes.ops.records import op_record
 from augrecipes.recipe.inputs import Inputs
 from augrecipes.recipe.targets import Target, coarsest_cell
 
-_SETTINGS = {  # of images, and of masks: how they are sampled, and what fills them
+_SETTINGS = {  # by whether the target is an image: the arguments of interpolation and fill
     True: ("interpolation", "fill", "drop_value"),
     False: ("mask_interpolation", "fill_mask", "mask_drop_value"),
 }
-_PLANE = Target("mask", interpolation="nearest", fill=0)  # outside of an image are no data
+_PLANE = Target("mask", interpolation="nearest", fill=0)  # there is no data outside of an image
 _TINY, _ROUNDING, _MOST_LEVEL = np.float32(1e-20), 1e-6, 255
 
 
 def carry_targets(sites: Sites, inputs: Inputs, draws: Draws) -> Iterator[tuple[Any, str, bool]]:
-    """Let transforms act on further targets, and on the planes that say which pixels of images hold data.
+    """Let transforms act on further targets, and on the planes that say which pixels hold data.
 
     Args:
         sites: the transforms, with their labels.
-        inputs: of the recipe.
-        draws: gives generators to steps that draw for a target by itself.
+        inputs: the recipe's inputs.
+        draws: gives generators to copies of steps that draw for a target separately.
 
     Yields:
-        The copies of steps that do, with their labels: the step's, `@` and the target's name.
+        These copies with their labels: the step's label, `@` and the target's name.
     """
     targets, planes = inputs.targets, dict[str, Target]()
     if inputs.nodata is not None:
@@ -68,7 +68,7 @@ def carry_targets(sites: Sites, inputs: Inputs, draws: Draws) -> Iterator[tuple[
                 functions[name] = partial(_as_the_image, step)
                 if target.share == "geometry" and {"image"}.issuperset(step.targets_as_params):
                     own, label = copy(step), f"{site}@{name}"
-                    own.image_names = frozenset()  # of an image that has only the channels that it changes
+                    own.image_names = frozenset()  # `channels:` does not apply to the target
                     own.random_generator, own.py_random = draws.add(label, shared=shared)
                     functions[name] = partial(_change_values_alone, own, sampler_of(own))
                     yield own, label, shared
@@ -86,7 +86,7 @@ def _change_values_alone(own: Any, draw: Callable[..., dict[str, Any]], image: n
 def _on_cells(
     draw: Callable[..., dict[str, Any]], cell: int, grows: bool, params: dict[str, Any], data: Any
 ) -> dict[str, Any]:
-    """What a crop draws, its window at whole pixels of the coarsest target: moved up and left, or grown to them."""
+    """Draw a crop and align its window to cells of the coarsest target: move it up and left, or grow it."""
     drawn: dict[str, Any] = draw(params=params, data=data)
     if drawn.get("crop_coords"):
         start, end = np.reshape(drawn["crop_coords"], (2, 2))
@@ -98,11 +98,11 @@ def _on_cells(
 
 @dataclass(slots=True, eq=False)
 class TargetStep:
-    """What a step that moves or hides pixels does to a target.
+    """The function of a step that moves or hides pixels, on one further target.
 
     Args:
         step: the transform.
-        target: as the recipe has it.
+        target: the recipe's declaration.
     """
 
     step: Any
@@ -113,20 +113,20 @@ class TargetStep:
         record = op_record(type(own).__name__)
         sampling, *fills = _SETTINGS[target.is_image]
         fill = 0 if target.has_directions and target.fill is None and not record.hides else target.fill
-        if target.like == "normals" and fill is not None:  # their length is a fourth channel
+        if target.like == "normals" and fill is not None:  # the fourth channel is their length
             fill = (*(fill if isinstance(fill, tuple) else [fill] * 3),)
             fill = (*fill, float(np.linalg.norm(fill)))
         values = {sampling: target.sampling, **dict.fromkeys(fills, fill)}
         if target.sampling is not None:
             own.area_for_downscale = None
-        vars(own).pop("apply", None)  # bound to the step
+        vars(own).pop("apply", None)  # a faster `apply` is bound to the original step
         for name, value in values.items():
             if value is not None and hasattr(own, name):
                 setattr(own, name, value)
         self.step = own
 
     def __call__(self, array: np.ndarray, **params: Any) -> np.ndarray:
-        """The target behind the step; `params`: what was drawn for the image."""
+        """Apply the step to the target under `params`, the draw for the image."""
         if self.target.like == "masks":
             return np.stack([self._one(mask, params) for mask in array])
         record = op_record(type(self.step).__name__)
@@ -142,13 +142,13 @@ class TargetStep:
         return np.asarray(field * (length / np.maximum(_length(field), _TINY))[..., None])
 
     def _matrix(self, params: Mapping[str, Any]) -> Matrix:
-        """From the target's pixels before the step to those behind it."""
+        """The step's matrix in the target's pixels."""
         before = params["shape"][:2]
         matrix = matrix_of(type(self.step).__name__, params, before, output_size(self.step, params, before))
         return in_pixels(matrix, self.target.factor)
 
     def _one(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
-        """An image, or one mask, moved or hidden."""
+        """Move or hide the pixels of an image or of one mask."""
         step, target = self.step, self.target
         record, is_grid = op_record(type(step).__name__), target.factor != 1
         if is_grid and record.hides:
@@ -161,7 +161,7 @@ class TargetStep:
         return done if done.ndim == array.ndim else done[..., None]
 
     def _hidden(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
-        """A target on another grid, with its fill under what the step hides of the image."""
+        """Fill the pixels of a target on another grid that the step hides in the image."""
         fill = getattr(self.step, "fill" if self.target.is_image else "fill_mask", None)
         if fill is None or isinstance(fill, str):
             return array
@@ -172,7 +172,7 @@ class TargetStep:
         return done
 
     def _resampled(self, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
-        """A target on another grid, resampled; of a window that keeps its pixels that changes none."""
+        """Resample a target on another grid; a crop or pad keeps its pixels."""
         step, is_image = self.step, self.target.is_image
         record, matrix = op_record(type(step).__name__), self._matrix(params)
         size = on_grid(output_size(step, params, params["shape"][:2]), self.target.factor)
@@ -184,9 +184,9 @@ class TargetStep:
             done = cv2.resize(array, size[::-1], interpolation=AREA if by_areas else sampling)
             return done.reshape(*size, *array.shape[2:])
         if not record.resamples and np.abs(matrix - (whole := np.rint(matrix))).max() > _ROUNDING:
-            at, grid = f"{-matrix[0, 2]:g}, {-matrix[1, 2]:g}", self.target.factor
+            corner, grid = f"{-matrix[0, 2]:g}, {-matrix[1, 2]:g}", self.target.factor
             cure = f"let crops and pads count in multiples of {grid.denominator} px"
-            raise DataError(f"what is left begins at pixel {at} of a target of scale {float(grid):g}: {cure}")
+            raise DataError(f"what is left begins at pixel {corner} of a target of scale {float(grid):g}: {cure}")
         fill = self._own_units(getattr(step, _SETTINGS[is_image][1], 0), array)
         fills = np.broadcast_to(fill, array.shape[2:] or (1,))
         warp = partial(cv2.warpPerspective, M=matrix if record.resamples else whole, dsize=size[::-1], flags=sampling)
@@ -198,7 +198,7 @@ class TargetStep:
         return np.stack(parts, axis=2).reshape(*size, *array.shape[2:])
 
     def _own_units(self, fill: Any, array: np.ndarray) -> Any:
-        """A fill in the unit of the target: of images steps count levels to 255."""
+        """A fill in the target's range; steps give the fills of images in 0..255."""
         fill = np.asarray(0 if fill is None or isinstance(fill, str) else fill)
         if not self.target.is_image:
             return fill
@@ -207,7 +207,7 @@ class TargetStep:
 
 
 def on_grid(size: Size, factor: Fraction) -> Size:
-    """Rows and columns of a target over an image of some; DataError where its pixels do not cover it.
+    """The size of a target at `factor` over an image of `size`; DataError where its pixels do not cover the image.
 
     >>> on_grid((4, 6), Fraction(1, 2))
     (2, 3)
@@ -223,7 +223,7 @@ def on_grid(size: Size, factor: Fraction) -> Size:
 
 
 def turned_vectors(field: np.ndarray, matrix: Matrix) -> np.ndarray:
-    """Vectors H×W×2 from each pixel to another place, as they are once a matrix has moved both.
+    """Vectors H×W×2 from each pixel to another position, after a matrix has moved both ends; pixels stay in place.
 
     >>> turned_vectors(np.ones((1, 1, 2), np.float32), np.diag([-1.0, 1, 1])).ravel().tolist()
     [-1.0, 1.0]
@@ -237,11 +237,11 @@ def turned_vectors(field: np.ndarray, matrix: Matrix) -> np.ndarray:
 
 
 def turned_normals(field: np.ndarray, matrix: Matrix) -> np.ndarray:
-    """Normals H×W×3, x and y turned or mirrored as a matrix does at the middle of the image; z stays."""
+    """Normals H×W×3 with x and y rotated or mirrored as the matrix does at the centre of the image; z stays."""
     middle = np.array([(field.shape[1] - 1) / 2, (field.shape[0] - 1) / 2, 1])
     x, y, weight = matrix @ middle
     jacobian = (matrix[:2, :2] - np.outer([x / weight, y / weight], matrix[2, :2])) / weight
-    left, _, right = np.linalg.svd(jacobian)  # its nearest rotation or reflection: the polar decomposition
+    left, _, right = np.linalg.svd(jacobian)  # the nearest rotation or reflection is left @ right (polar decomposition)
     turn = np.eye(3)
     turn[:2, :2] = left @ right
     return np.asarray(field @ turn.T, np.float32)

@@ -1,4 +1,4 @@
-"""Targets: what a sample's arrays must look like on the way in, and what they look like on the way out."""
+"""Check a sample's images and masks on the way in, and convert masks on the way out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,17 +14,17 @@ from augrecipes.ops.fills import holds, mask_dtype
 from augrecipes.recipe.model import Inputs, Output
 
 _UINT8, _UINT16, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.float32)
-DTYPES = (_UINT8, _UINT16, _FLOAT32)  # the dtypes of images
-# Those of masks, as they come to steps.
+DTYPES = (_UINT8, _UINT16, _FLOAT32)  # dtypes of images
+# Dtypes of masks as steps take them.
 MASKS = (_UINT8, np.dtype(np.uint16), np.dtype(np.int16), _FLOAT32, np.dtype(np.float64))
 _EXACT_FLOAT32 = 1 << 24  # integers up to here are exact in float32
-# Resampling overshoots: of images in 0..1 the sharpest kernel that there is, Lanczos', makes −0.97..1.97 at worst.
+# Resampling overshoots: OpenCV's sharpest kernel, Lanczos, turns 0..1 into −0.97..1.97 at worst.
 _LEAST, _MOST = -1.0, 2.0
-_ROWS = 16  # at least as many are looked at
+_ROWS = 16  # least number of rows to check
 
 
 def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
-    """The image H×W×C as steps take it, grey as H×W×1; DataError where it is none, or not what `inputs` says."""
+    """Return the image as steps take it, H×W×C, grey as H×W×1; DataError where it contradicts `inputs`."""
     if not isinstance(image, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(image).__name__}")
     if image.ndim == 2:
@@ -45,12 +45,12 @@ def check_image(image: Any, inputs: Inputs, name: str = "image") -> np.ndarray:
             raise DataError(
                 f"{name} holds pixels that are no numbers (NaN): put a number in their place (np.nan_to_num)"
             )
-        image = np.ascontiguousarray(image)  # numpy adds up in the order in which numbers lie, and floats round
+        image = np.ascontiguousarray(image)  # numpy sums floats in memory order, so that strides would change last bits
     return check_size(image, inputs, name)
 
 
 def in_native_order(array: np.ndarray) -> np.ndarray:
-    """The array, its numbers in this machine's order of bytes.
+    """The array in this machine's byte order.
 
     >>> in_native_order(np.array([1, 2], ">u2")).dtype
     dtype('uint16')
@@ -59,24 +59,24 @@ def in_native_order(array: np.ndarray) -> np.ndarray:
 
 
 def check_range(image: np.ndarray, name: str) -> None:
-    """DataError where a float32 image H×W×C is plainly not one of 0..1; sixteen of its rows or more are looked at.
+    """Raise DataError where a float32 image H×W×C is plainly not in 0..1; at least sixteen rows are checked.
 
     >>> check_range(np.full((40, 40, 3), 200, np.float32), "image")
     Traceback (most recent call last):
     augrecipes.errors.DataError: image is float32 and holds values of 200 to 200; float32 means 0..1: divide by 255, ...
     """
     step = max(1, len(image) // _ROWS)
-    seen = image[step // 2 :: step]
-    low, high, _, _ = cv2.minMaxLoc(seen.reshape(len(seen), -1))
+    rows = image[step // 2 :: step]
+    low, high, _, _ = cv2.minMaxLoc(rows.reshape(len(rows), -1))
     if low < _LEAST or high > _MOST:
-        cure = "normalising is for the recipe's output"
+        cure = "leave normalisation to the recipe's output"
         if low >= 0:
             cure = "divide by 255, or pass it as uint8; of another scale say `inputs: {depth: float32, range: [...]}`"
         raise DataError(f"{name} is float32 and holds values of {low:.4g} to {high:.4g}; float32 means 0..1: {cure}")
 
 
 def arrival_of(image: Any, inputs: Inputs | None = None) -> Arrival:
-    """How an image comes to a pipeline: as deep ones, which no program takes, come floats; None: they are not deep."""
+    """How an image arrives; deep images arrive as floats do, because no program takes them."""
     if inputs is not None and inputs.is_deep:
         return "float32"
     if isinstance(image, np.ndarray):
@@ -85,14 +85,14 @@ def arrival_of(image: Any, inputs: Inputs | None = None) -> Arrival:
 
 
 def image_in(image: Any, inputs: Inputs, name: str = "image", *, lazily: bool = False) -> Any:
-    """What `check_image` says of an array; an image that is not decoded yet is decoded, unless `lazily`."""
+    """Check an array by `check_image`; decode an encoded image first, or, `lazily`, check its size alone."""
     if isinstance(image, np.ndarray) or not is_encoded(image):
         return check_image(image, inputs, name)
     return whole_window(check_size(image, inputs, name)) if lazily else check_image(image.array(), inputs, name)
 
 
 def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
-    """The image, which may not be decoded yet; DataError where its shape is not what `inputs` says."""
+    """Return the image, which may be encoded; DataError where its shape or dtype contradicts `inputs`."""
     height, width, channels = image.shape
     if inputs.channels is not None and channels != inputs.channels:
         raise DataError(f"{name} has {channels} channels, the recipe's inputs say {inputs.channels}")
@@ -109,9 +109,9 @@ def check_size(image: Any, inputs: Inputs, name: str = "image") -> Any:
 
 
 def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tuple[float, ...] = ()) -> np.ndarray:
-    """A mask in a dtype that OpenCV can warp and that holds its labels, and what fills it: one of `MASKS`.
+    """A mask in one of `MASKS`, dtypes that OpenCV can warp, that holds its labels and its fills.
 
-    With `axes` in front of rows and columns it is a stack of masks.
+    `axes`: number of axes in front of rows and columns, for stacks of masks.
     """
     if is_encoded(mask):
         mask = mask.array()
@@ -143,31 +143,31 @@ def mask_in(mask: Any, image: Any, name: str = "mask", axes: int = 0, fills: tup
 
 
 def mask_out(
-    mask: np.ndarray, dtype: np.dtype[Any], output: Output, held: Sequence[Any] | None, axes: int = 0
+    mask: np.ndarray, dtype: np.dtype[Any], output: Output, caller_arrays: Sequence[Any] | None, axes: int = 0
 ) -> np.ndarray:
-    """The mask H×W as it leaves: int64 of labels, floats as they came. Shares no memory with what anybody holds.
+    """The output mask H×W: labels as int64, floats in their own dtype. It shares no memory with arrays of the caller.
 
-    Where the image leaves as uint8, so that less travels, labels keep the dtype that they came with.
+    Where the image leaves as uint8, to keep the data small, labels keep their input dtype.
 
     Args:
-        mask: as the steps have left it.
-        dtype: that the mask came with.
-        output: of the recipe.
-        held: as for a sink.
-        axes: in front of rows and columns, of a stack of masks.
+        mask: the mask behind the last step.
+        dtype: dtype of the input mask.
+        output: the recipe's output.
+        caller_arrays: as for a sink.
+        axes: number of axes in front of rows and columns, for stacks of masks.
     """
     if mask.ndim == axes + 3 and mask.shape[-1] == 1:
         mask = mask[..., 0]
     keeps = dtype.kind == "f" or (output.dtype == "uint8" and output.where == "host")
     leaves: Any = dtype if keeps else np.int64
-    if mask.dtype == leaves and held is not None and is_free(mask, held):
+    if mask.dtype == leaves and caller_arrays is not None and is_free(mask, caller_arrays):
         return mask
     return (np.rint(mask) if mask.dtype.kind == "f" and dtype.kind != "f" else mask).astype(leaves, order="C")
 
 
-def check_presence(name: str, presence: str, *, given: bool) -> None:
-    """DataError where a target is missing or is one too many."""
-    if presence == "required" and not given:
+def check_presence(name: str, presence: str, *, is_present: bool) -> None:
+    """Raise DataError where a required target is missing or an absent one is present."""
+    if presence == "required" and not is_present:
         raise DataError(f"the recipe's inputs require {name!r}, and the sample has none")
-    if presence == "absent" and given:
+    if presence == "absent" and is_present:
         raise DataError(f"the recipe's inputs say {name!r} is absent, and the sample has one")

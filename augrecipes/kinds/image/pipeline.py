@@ -53,7 +53,7 @@ class ImagePipeline(pipeline.Pipeline):
     """
 
     moves_views = True
-    made_of_steps = ("programs", "program_runner", "step_matrices")
+    caches_of_steps = ("programs", "program_runner", "step_matrices")
 
     def __init__(self, compiled: Compiled, arrival: flow.Arrival = "uint8") -> None:
         steps = compiled.plans[arrival].steps

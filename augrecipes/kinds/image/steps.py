@@ -93,7 +93,7 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
     of_frames = sample.pop("masks", None) if inputs.stack else None
     if of_frames is not None and len(of_frames) != (frames := len(sample.get("images", ()))):
         raise DataError(f"{counted(len(of_frames), 'mask')} for {counted(frames, 'frame')}: `masks` has one for each")
-    check_presence("mask", inputs.mask, given=mask is not None or of_frames is not None)
+    check_presence("mask", inputs.mask, is_present=mask is not None or of_frames is not None)
     if mask is not None:
         sample["mask"] = mask_in(mask, image, fills=pipeline.mask_fills)
     elif "mask" in sample:

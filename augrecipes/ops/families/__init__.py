@@ -1,1 +1,1 @@
-"""The record of each class of steps, a module a family. Reading them needs neither albumentations nor numpy."""
+"""The records of all classes of steps, a module per family. They need neither albumentations nor numpy."""

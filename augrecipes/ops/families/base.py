@@ -1,4 +1,4 @@
-"""What the records of a family have in common."""
+"""The common parts of records."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,10 +17,10 @@ of_values = partial(OpRecord, draws_from=NOTHING)
 
 
 def opencv(variant: str) -> Callable[[Any], Any]:
-    """Of a step's numbers those that a function of `opencv_variants` says; it is asked late, as it brings OpenCV."""
+    """An origin of an op's numbers: a function of `opencv_variants`, resolved late because it imports OpenCV."""
     return lambda _: resolve_name(f"augrecipes.ops.opencv_variants:{variant}")()
 
 
 def numpy_normals(_: Any) -> int | None:
-    """Of a step's numbers where numpy's normal numbers are made; None where that is not told."""
+    """An origin of an op's numbers: the address of numpy's normal generator; None where that is not found."""
     return normals() or None

@@ -1,4 +1,4 @@
-"""Steps that change colours and leave every pixel where it is: by matrices, through other spaces, by histograms."""
+"""Steps that change colours and move no pixel: by matrices, through other colour spaces, by histograms."""
 
 from functools import partial
 from typing import Any
@@ -24,14 +24,14 @@ def _lab_tables(_: Any) -> int:
 
 
 def _stain_tables(step: Any) -> tuple[float, ...]:
-    """As `fast` does it."""
+    """The addresses of the tables, and the level of white, for StainJitter among joined colours of `fast`."""
     from augrecipes.ops.stain import jitter_tables, white_level
 
     return *(float(array.ctypes.data) for array in jitter_tables(step.rows)), float(white_level(step.white_threshold))
 
 
-def _stain_matrix(step: Any) -> NativeOp | None:
-    """By tables; those of a bag come with its stains."""
+def _normalized_stains(step: Any) -> NativeOp | None:
+    """StainNormalize by tables; those of a bag are entered with its stains."""
     if step.method == "reinhard" or step.source == "tile":
         return None
     in_bag = step.source_method is not None
@@ -42,12 +42,12 @@ def _stain_matrix(step: Any) -> NativeOp | None:
 _recolouring = partial(of_values, recolours=True, channels=GREY_OR_RGB)
 _by_histogram = partial(of_values, statistics="the histogram", grids="alike", in_levels=True)
 _HSV = dict.fromkeys(("hue_shift_limit", "sat_shift_limit", "val_shift_limit"), 0)
-# Other methods compare the channels, or go through Lab or PCA; `average` drops the fraction.
+# Other methods compare the channels, or go through Lab or PCA; `average` truncates.
 _WEIGHTED_SUM = {"method": "weighted_average", "num_output_channels": 3}
-_GREY = (0.299, 0.587, 0.114, 0.0)  # shares of red, green and blue, and what is added
+_GREY = (0.299, 0.587, 0.114, 0.0)  # weights of red, green and blue, and the offset
 
 RECORDS = (
-    # One 3×4 matrix, in arithmetic that rounds: for `fast` only.
+    # One 3×4 matrix; joining changes the rounding, so only `fast` joins it.
     _recolouring(
         "ToGray",
         "matrix",
@@ -104,7 +104,7 @@ RECORDS = (
             val_shift="val_shift_limit",
         ),
     ),
-    # These look at the whole image first.
+    # These read statistics of the whole image.
     _recolouring(
         "ColorJitter",
         statistics="the mean (for its contrast)",
@@ -189,7 +189,7 @@ RECORDS = (
         asks=True,
         module="augrecipes.ops.rand_stain",
     ),
-    _recolouring(  # it jumps at what is glass
+    _recolouring(  # it jumps at the threshold of glass
         "StainJitter",
         "pointwise",
         jumps=True,
@@ -213,7 +213,7 @@ RECORDS = (
         module="augrecipes.ops.stain_normalize",
         reads="reference",
         reference_names=("macenko", "crc"),
-        native=_stain_matrix,
+        native=_normalized_stains,
         host_drawn=True,
         native_note="`method` macenko or vahadane; `source` numbers, or those of a bag",
     ),

@@ -1,4 +1,4 @@
-"""Windows, and borders around an image: pixels stay as they are."""
+"""Crops and paddings, which change no pixel."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,12 +19,12 @@ _BOX = ("x_min", "y_min", "x_max", "y_max")
 
 
 def _pads_in_place(arguments: Arguments) -> bool:
-    """Whether padding, if there is any, goes to a fixed side."""
+    """Whether padding, if any, goes to fixed sides."""
     return arguments.get("position") != "random" and arguments.get("pad_position") != "random"
 
 
 def _has_plain_sides(arguments: Arguments) -> bool:
-    """Whether every side has its own number, or all have one, and so has what fills them."""
+    """Whether sides and fills are numbers, so that nothing is drawn."""
     amount = arguments.get("percent") if arguments.get("px") is None else arguments.get("px")
     fills = (arguments.get("fill"), arguments.get("fill_mask"))
     if isinstance(amount, list | tuple) and (len(amount) != 4 or not all(isinstance(n, int | float) for n in amount)):
@@ -47,11 +47,11 @@ def _check_padding(a: Arguments) -> Fault:
     return None
 
 
-# Windows, of which some pad first.
+# Crops, some of which pad first.
 
 
 def _cut(draw: int, arguments: Sequence[Origin]) -> Encoder:
-    """Windows, by whether a step pads first: both draw from the same arguments."""
+    """The encoder of a crop, with or without padding first; both draw from the same arguments."""
     plain = encoder(EFFECTS.CROPS, draw, arguments, _window_and_border)
     padded = encoder(EFFECTS.PADS_AND_CROPS, draw, arguments, _window_and_border, [_border])
     return lambda step: (padded if step.pad_if_needed else plain)(step)
@@ -75,11 +75,11 @@ def _window_and_border(params: Mapping[str, Any]) -> tuple[float, ...]:
 _window_about_boxes = encoder(EFFECTS.CROPS, arguments=WHOLE, draws=["crop_coords"], drawn_in_python=True)
 
 
-# Borders.
+# Paddings.
 
 
 def _padding(step: Any) -> tuple[int, ...]:
-    """Rows above and below, columns before and behind."""
+    """Rows above and below, columns left and right."""
     sides = step.padding
     if isinstance(sides, int):
         sides = [sides] * 4
@@ -90,20 +90,20 @@ def _padding(step: Any) -> tuple[int, ...]:
 
 
 def _least_size(step: Any) -> tuple[int, ...]:
-    """Least height and width, or -1; divisors of them, or 0."""
+    """Least height and width, or -1; their divisors, or 0."""
     least = (-1 if n is None else n for n in (step.min_height, step.min_width))
     divisors = (n or 0 for n in (step.pad_height_divisor, step.pad_width_divisor))
     return (*least, *divisors)
 
 
 def _position(step: Any) -> int:
-    """Where an image lies within what is added to it."""
+    """The position of an image inside its padding."""
     name = step.position if hasattr(step, "position") else step.pad_position
     return int(getattr(OPTIONS, name.upper()))
 
 
 def _border(step: Any) -> tuple[float, ...] | None:
-    """A step's border, and a constant one's pixel for 1, 2, 3 and 4 channels; None where OpenCV says what that is."""
+    """A step's border mode, and the constant pixel for 1, 2, 3 and 4 channels; None where only OpenCV knows that."""
     word = border_word(step.fill) if step.border_mode == BORDER["constant"] else 0
     return None if word < 0 else (step.border_mode, *(word & (1 << 8 * count) - 1 for count in _COUNTS))
 
@@ -119,7 +119,6 @@ _all_boxes = (eval_windows.whole, "the whole image, which holds every box")
 _border_around = partial(geometric, action="padding", random=False, grids="never", effect="padding")
 
 RECORDS = (
-    # Where one pads first, the kernel sees the padding in the drawn parameters and runs the step itself.
     _steady("Crop", pixels=_BOX, size=sizes.to_box, check=_check_box, native=_fixed_window),
     _steady("CenterCrop", crops="centre", pixels=("height", "width"), native=_window(DRAWS.CENTER_CROP)),
     _fixed_size(
@@ -138,7 +137,7 @@ RECORDS = (
         in_eval=(eval_windows.whole, "the whole image"),
     ),
     _fixed_size("AtLeastOneBBoxRandomCrop", in_eval=_anywhere, native=_window_about_boxes, host_drawn=True),
-    # These read the mask's pixels, or a key of their own: opaque.
+    # These read the mask's pixels or a key of their own, and so are opaque.
     _crop(
         "CropNonEmptyMaskIfExists",
         draws_from=frozenset({"mask"}),

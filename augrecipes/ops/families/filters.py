@@ -1,4 +1,4 @@
-"""Steps that blur or sharpen: each pixel is made of those around it."""
+"""Steps that blur or sharpen: each output pixel depends on its neighbourhood."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -19,12 +19,12 @@ def _sides(step: Any) -> tuple[int, int]:
 
 def _weights(params: Mapping[str, Any]) -> tuple[float, ...]:
     weights = params["kernel"]
-    shown = flat(weights.astype("float32")) if len(weights) <= LIMITS.MOST_WEIGHTS else ()
-    return (float(len(weights)), *shown)
+    values = flat(weights.astype("float32")) if len(weights) <= LIMITS.MOST_WEIGHTS else ()
+    return (float(len(weights)), *values)
 
 
 def _convolution(draw: int, arguments: Iterable[Origin], name: str, *, inside: bool = False) -> Encoder:
-    """Weights about each pixel: a square matrix among the parameters; `inside`: the outermost pixels stay."""
+    """The encoder of a convolution by the square matrix in parameter `name`; `inside`: the outermost pixels stay."""
     effect = EFFECTS.CONVOLVES_INSIDE if inside else EFFECTS.CONVOLVES
     draws: Draws = lambda params: (float(len(params[name])), *flat(params[name]))  # noqa: E731
     return encoder(effect, draw, arguments, draws, [opencv("sums")])

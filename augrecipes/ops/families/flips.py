@@ -1,4 +1,4 @@
-"""Steps that move whole pixels: flips, quarter turns, transposition; and the one that does nothing."""
+"""Steps that permute pixels: flips, quarter turns, transposition; and NoOp."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,8 +1,8 @@
-"""Steps that are tables of levels: each level becomes another one, wherever its pixel stands.
+"""Steps that are lookup tables of levels.
 
 `lookup` is claimed only where albumentations itself runs a table on uint8, whatever the image's size or memory
-layout: arithmetic in float rounds differently in the vector body and in the tail of a row, and then a crop before
-the step would change its last bit. `tests/laws/test_records.py` holds every claim to that.
+layout: float arithmetic rounds differently in the vector body and in the tail of a row, so that a crop before the
+step would change its last bit. `tests/laws/test_records.py` checks every claim.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _RGB, _MOST_LEVEL = 3, 255
 
 
 def _channels_of(posterize: Arguments) -> int | None:
-    """For how many channels there is a range of bits each."""
+    """The number of channels that have a range of bits each; None: one range for all."""
     bits = posterize.get("num_bits")
     return len(bits) if isinstance(bits, list) and isinstance(bits[0], list) else None
 
@@ -85,7 +85,7 @@ RECORDS = (
         overwrites=lambda a: _channels_of(a) is not None,
         channels_of=_channels_of,
         only_draws=("num_bits",),
-        limits={"num_bits": (1, 7)},  # stricter: the class lets pairs pass that leave them
+        limits={"num_bits": (1, 7)},  # Stricter: the class accepts pairs beyond.
         check=_check_bits,
         native=_posterize,
     ),

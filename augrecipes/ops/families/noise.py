@@ -1,4 +1,4 @@
-"""Noise, and what cameras and compression leave of an image."""
+"""Noise, compression and downscaling."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,11 +23,11 @@ _NOISE = {
 
 
 def _check_params(a: Arguments) -> Fault:
-    given, wanted = a["noise_params"], _NOISE[a["noise_type"]]
-    if given is None or set(given) == wanted:
+    params, keys = a["noise_params"], _NOISE[a["noise_type"]]
+    if params is None or set(params) == keys:
         return None
     # Stricter: the class ignores other keys.
-    return "noise_params", f"for noise_type {a['noise_type']} give {', '.join(sorted(wanted))}; got {', '.join(given)}"
+    return "noise_params", f"for noise_type {a['noise_type']} give {', '.join(sorted(keys))}; got {', '.join(params)}"
 
 
 def _check_subsampling(a: Arguments) -> Fault:
@@ -37,7 +37,7 @@ def _check_subsampling(a: Arguments) -> Fault:
 
 
 def _constant(step: Any) -> NativeOp | None:
-    """A number of levels added to each channel."""
+    """The encoder of steps that add a constant to each channel."""
     ranges = step.noise_params["ranges"]
     limits = ranges * _CHANNELS if len(ranges) == 1 else ranges
     known = encoder(EFFECTS.SHIFTS, DRAWS.SHIFTS, [lambda _: limits], ["noise_map"])
@@ -45,11 +45,11 @@ def _constant(step: Any) -> NativeOp | None:
 
 
 def _gaussian(step: Any) -> NativeOp | None:
-    """Our own numbers, or those that OpenCV draws."""
+    """The encoder of GaussNoise, by our generator or by OpenCV's."""
     limits = ("std_range", "mean_range")
     if counts_noise(step):
-        does = (not step.per_channel, _NUMBERS_OF_A_KEY)
-        return encoder(EFFECTS.ADDS_OWN_NOISE, DRAWS.OWN_NOISE, limits, _own_key, does)(step)
+        arguments = (not step.per_channel, _NUMBERS_OF_A_KEY)
+        return encoder(EFFECTS.ADDS_OWN_NOISE, DRAWS.OWN_NOISE, limits, _own_key, arguments)(step)
     known = encoder(EFFECTS.ADDS_NOISE, DRAWS.GAUSS_NOISE, limits, effect_arguments=[opencv("normal_numbers")])
     return known(step) if step.per_channel else None
 
@@ -69,12 +69,12 @@ def _numpy_normals(_: Any) -> tuple[int, ...] | None:
 
 
 def _iso(step: Any) -> NativeOp | None:
-    """A camera's sensor: of our own numbers, or of those that numpy draws."""
+    """The encoder of ISONoise, by our generator or by numpy's."""
     limits = ("color_shift", "intensity")
-    effect, does = EFFECTS.ADDS_ISO_NOISE, [opencv("hls"), _numpy_normals]
+    effect, arguments = EFFECTS.ADDS_ISO_NOISE, [opencv("hls"), _numpy_normals]
     if counts_noise(step):
-        effect, does = EFFECTS.ADDS_OWN_ISO_NOISE, []
-    return encoder(effect, DRAWS.ISO_NOISE, limits, (*limits, "random_seed"), does)(step)
+        effect, arguments = EFFECTS.ADDS_OWN_ISO_NOISE, []
+    return encoder(effect, DRAWS.ISO_NOISE, limits, (*limits, "random_seed"), arguments)(step)
 
 
 def _downscale(step: Any) -> NativeOp | None:
@@ -85,7 +85,7 @@ def _downscale(step: Any) -> NativeOp | None:
 
 
 _noise = partial(of_values, effect="noise")
-_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photons are counted
+_by_pixels = partial(_noise, draws_from=frozenset({"image"}))  # photon counts
 _compressing = partial(of_values, grids="alike", effect="compression", in_levels=True)
 _SHIFTS = dict.fromkeys(("r_shift_limit", "g_shift_limit", "b_shift_limit"), 0)
 

@@ -1,4 +1,4 @@
-"""Light, shadow, weather and holes: what is drawn over an image."""
+"""Overlays: light, shadow, weather and holes."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,11 +23,11 @@ _MASK = frozenset({"mask"})
 _COVERS = "`fill` of levels"
 _MOST_LEVEL = 255
 _HOLES = ("num_holes_range", "hole_height_range", "hole_width_range")
-_PLACES = [1 << LIMITS.CORNER_BITS * place for place in (3, 2, 1, 0)]  # of corners in one number
+_PLACES = [1 << LIMITS.CORNER_BITS * place for place in (3, 2, 1, 0)]  # factors that pack four corners in one number
 
 
 def _check_holes(a: Arguments) -> Fault:
-    # Stricter: the class takes both as what the heights are. A width of 0 is 0 either way.
+    # Stricter: the class takes widths in the unit of the heights. A width of 0 is 0 in either.
     height, width = a["hole_height_range"][1], a["hole_width_range"][1]
     if height < 1 < width or 0 < width < 1 <= height:
         what = "hole_height_range and hole_width_range both count pixels, or both are fractions of the image"
@@ -40,7 +40,7 @@ def _grid(step: Any) -> tuple[Any, ...]:
 
 
 def _fill(step: Any) -> tuple[float, ...] | None:
-    """How many levels holes are filled with, or 0 for one of all channels, and these; None: with something else."""
+    """The number of levels that fill holes, 0 for one for all channels, and the levels; None: another kind of fill."""
     levels = step.fill if isinstance(step.fill, tuple | list) else (step.fill,)
     if any(isinstance(v, str) or not 0 <= v <= _MOST_LEVEL for v in levels) or len(levels) > LIMITS.MOST_CHANNELS:
         return None
@@ -48,7 +48,7 @@ def _fill(step: Any) -> tuple[float, ...] | None:
 
 
 def _corners(params: Mapping[str, Any]) -> tuple[float, ...]:
-    """How many holes, and the four corners of each in one number."""
+    """The number of holes, and the four corners of each packed in one number."""
     words = params["holes"].astype("int64").reshape(-1, 4) @ _PLACES
     return tuple(map(float, (len(words), *words.tolist())))
 
@@ -105,7 +105,7 @@ RECORDS = (
     _covering("ConstrainedCoarseDropout", draws_from=_MASK),
     _covering(
         "Erasing",
-        forgets={"seed": 0},  # where it finds no place for its hole
+        forgets={"seed": 0},  # left out where no hole fits
         limits={"ratio": (0.02, 50), "scale": (0, 1)},
         above_zero=("scale",),
     ),

@@ -1,4 +1,4 @@
-"""Steps that bring an image, or a window of it, to another size."""
+"""Steps that resize an image, or a window of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augrecipes.ops.native_op import Encoder, NativeOp, Origin, encoder
 from augrecipes.ops.record import NOTHING, OpRecord
 
 RESIZES = "`interpolation` nearest, linear, cubic or area"
-WHOLE = (0.0, 0.0, 1.0, 1.0)  # window, until Python draws one by boxes
+WHOLE = (0.0, 0.0, 1.0, 1.0)  # a stand-in for the window that Python draws by boxes
 _RATIO = (0.02, 50)
 _MOST_LENGTHS = LIMITS.DRAW_ARGUMENTS - 2
 
@@ -27,12 +27,12 @@ def _check_sizes(a: Arguments) -> Fault:
     # Stricter: sizes that fail on the first image.
     name = "max_size" if a["max_size_hw"] is None else "max_size_hw"
     lengths = a[name]
-    given = [item for item in (lengths if isinstance(lengths, list) else [lengths]) if item is not None]
-    return (name, f"needs a size of at least 1, got {lengths}") if not given or min(given) < 1 else None
+    sides = [item for item in (lengths if isinstance(lengths, list) else [lengths]) if item is not None]
+    return (name, f"needs a size of at least 1, got {lengths}") if not sides or min(sides) < 1 else None
 
 
 def _check_window(a: Arguments) -> Fault:
-    # Stricter: windows without a column fail on the image that draws them.
+    # Stricter: a window without columns fails on the image that draws it.
     least = spread(a["min_max_height"], 1)[0]
     if int(least * a["w2h_ratio"]) >= 1:
         return None
@@ -40,9 +40,9 @@ def _check_window(a: Arguments) -> Fault:
 
 
 def _interpolations(step: Any) -> tuple[int, int] | None:
-    """How a step enlarges, and how it makes smaller; None: no kernel does that."""
-    by_areas, how = getattr(step, "area_for_downscale", None), step.interpolation
-    return (how, AREA if by_areas else how) if how in KERNEL_INTERPOLATIONS else None
+    """The interpolations by which a step enlarges and shrinks; None: no kernel has them."""
+    by_areas, kind = getattr(step, "area_for_downscale", None), step.interpolation
+    return (kind, AREA if by_areas else kind) if kind in KERNEL_INTERPOLATIONS else None
 
 
 def _crop(draw: int, arguments: Sequence[Origin]) -> Encoder:
@@ -50,7 +50,7 @@ def _crop(draw: int, arguments: Sequence[Origin]) -> Encoder:
 
 
 def _to_side(side: int, of_both: int) -> Encoder:
-    """One side of a length, or of one of several; or an image that covers a size, or fits into it."""
+    """The encoder of steps that bring `side` to a length, drawn from several, or both sides to a size (`of_both`)."""
 
     def arguments(step: Any) -> tuple[Any, ...] | None:
         lengths, which = step.max_size, side
@@ -68,7 +68,7 @@ def _to_side(side: int, of_both: int) -> Encoder:
 
 
 def _to_target(step: Any) -> NativeOp | None:
-    """To the target's size, which a run sets, or to that times a factor."""
+    """The encoder of ResizeToTarget: to the size that a run sets, perhaps times a drawn factor."""
     drawn = () if step.scale == (1, 1) else ("scale",)
     draw, arguments = (DRAWS.NUMBERS, (1, *drawn)) if drawn else (DRAWS.NOTHING, ())
     return encoder(EFFECTS.RESIZES, draw, arguments, drawn, [0, 0, _interpolations])(step)

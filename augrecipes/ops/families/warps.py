@@ -1,4 +1,4 @@
-"""Steps that resample an image from other places: by one 3×3 matrix, or by a field of displacements."""
+"""Steps that warp an image, by a 3×3 matrix or by a field of displacements."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +12,7 @@ from augrecipes.ops.families.base import numpy_normals, resampling
 from augrecipes.ops.native_op import Encoder, Origin, UpTo, encoder, flat
 
 _WARPS = "`interpolation` nearest or linear"
-_SMOOTH = 4  # px that a field is blurred by; less leaves too few pixels to a cell of a coarse grid
+_SMOOTH = 4  # px: the least blur of a field that a coarse grid can represent
 _AFFINE: dict[str, float] = {"scale": 1, "translate_percent": 0, "translate_px": 0, "rotate": 0, "shear": 0}
 
 
@@ -48,9 +48,9 @@ def _check_shifts(a: Arguments) -> Fault:
 
 
 def _affine(step: Any) -> tuple[Any, ...] | None:
-    """An image turned, scaled, sheared and shifted, about its middle or its corner, in its own size."""
-    each = (*step.scale.values(), *step.shear.values())
-    if not all(isinstance(limits, tuple) for limits in each):
+    """The arguments of an affine draw; None: no kernel takes them."""
+    ranges = (*step.scale.values(), *step.shear.values())
+    if not all(isinstance(limits, tuple) for limits in ranges):
         return None
     shifts, unit = ((0, 0), (0, 0)), 0
     if step.translate_px is not None:
@@ -64,7 +64,7 @@ def _affine(step: Any) -> tuple[Any, ...] | None:
 
 
 def _sampling(step: Any) -> tuple[float, ...] | None:
-    """How the pixels of a warp are taken, and what lies beyond them."""
+    """The interpolation and border of a warp; None: no kernel has them."""
     fill = border_word(step.fill) if step.border_mode == BORDER["constant"] else 0
     if step.interpolation not in (NEAREST, LINEAR) or fill < 0:
         return None
@@ -115,7 +115,7 @@ RECORDS = (
         check=_check_shifts,
         native=_warp(DRAWS.AFFINE, _affine, False),
     ),
-    # Rescaled by whole sizes, without the half pixel: no exact counterpart on another grid.
+    # Rescaled without half-pixel shifts, so that it has no exact counterpart on another grid.
     _by_matrix(
         "Perspective",
         grids="never",

@@ -23,7 +23,7 @@ OPEN = 64
 """Archives that a process holds open."""
 _BLOCK = 512
 _WINDOW = 4096  # bytes that are read for a header: small files, and the headers behind them, come along
-_MOST_SAID = 1 << 20  # bytes of a long name, or of pax records
+_MOST_SAID = 1 << 20  # bytes of a member's headers, with long names and pax records
 _BEHIND = 1 << 16  # bytes behind the end of an archive that are looked at
 _BAD_NAME = re.compile(rb"[\x00-\x1f\x7f]|(?:\A|/)\.\.(?:/|\Z)")
 _NO_FILES = (tarfile.DIRTYPE, b"V")  # nor is the name of a volume
@@ -169,10 +169,22 @@ def _check_end(rest: bytes) -> None:
 
 
 class _Headers(io.BufferedReader):
-    """An archive as tarfile reads it: a few kilobytes at a time, and nothing as large as a hostile header says."""
+    """An archive as tarfile reads it: a few kilobytes at a time, and nothing as large as a hostile header says.
+
+    Newer releases of tarfile read a long name in pieces, so the pieces of one member's headers are added up: tarfile
+    seeks before each member.
+    """
+
+    _member_bytes = 0
+
+    def seek(self, place: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a place, where the headers of a member begin."""
+        self._member_bytes = 0
+        return super().seek(place, whence)
 
     def read(self, many: int | None = -1, /) -> bytes:
         """So many bytes, or as many as there are."""
-        if many is None or not 0 <= many <= _MOST_SAID:
-            raise ValueError(f"{many:,} bytes of names and the like are beyond all limits")
+        if many is None or not 0 <= many <= _MOST_SAID - self._member_bytes:
+            raise ValueError(f"names and the like are beyond all limits ({_MOST_SAID:,} bytes): make the archive again")
+        self._member_bytes += many
         return super().read(many)

@@ -1,24 +1,24 @@
-"""The list of rewrite rules. Their order is meaning: what an early rule brings together a later one joins."""
+"""The list of rewrite rules. Their order matters: a later rule works on what an earlier one has brought together."""
 
 from augrecipes.compiler.rewrite.rule import Rule
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, noise
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Optimize, Recipe
 
-# Each keeps within a bound. That moves and tables in a row are one pass over the pixels that are left needs no rule:
-# the native program leaves them pending until somebody reads pixels.
+# Each keeps within its contract. Merging neighbouring moves and lookup tables into one pass needs no rule: the native
+# program defers them until a step reads pixels.
 FAST: tuple[Rule, ...] = (
     join_warps.join_warps,
     join_colours.join_colours,
-    noise.own_noise,  # whatever stands beside it
-    noise.coarse_fields,  # the same
+    noise.own_noise,  # whatever its neighbours
+    noise.coarse_fields,  # likewise
 )
 
 RULES: dict[Optimize, tuple[Rule, ...]] = {"none": (), "exact": (), "fast": FAST}
 
 
 def rules_for(recipe: Recipe, optimize: Optimize) -> tuple[Rule, ...]:
-    """The rules that a recipe is rewritten by, in order: those of its kind and of `optimize` that it does not refuse.
+    """The rules for a recipe, in order: those of its kind and `optimize`, without those that it refuses.
 
     >>> [rule.name for rule in rules_for(Recipe("sr", kind="pair"), "fast")]
     ['own_noise']

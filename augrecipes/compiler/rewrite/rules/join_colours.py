@@ -1,4 +1,4 @@
-"""Colour steps in a row are matrices: a few passes over the image instead of several for each."""
+"""Neighbouring colour steps are matrices: their product takes a few passes over the image instead of several each."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -22,12 +22,12 @@ def joins(step: Step) -> bool:
 
 
 def _is_steep(step: Step) -> bool:
-    """Whether it makes many levels of one, and so only joins what comes behind it."""
+    """Whether it may amplify one level to many, and so may only be the first of a joined run."""
     return not step.is_group and op_record(step.name).gain is None
 
 
 def levels(run: Steps) -> int:
-    """What joined steps may change: what each of them may, times later gains."""
+    """By how many levels joining may change the image: the sum of all errors times the product of all gains."""
     total, gains = 0.0, 1.0
     for leaf in (leaf for step in run for leaf in singles(step)):
         off, gain = record_of(leaf).joined_error
@@ -36,21 +36,21 @@ def levels(run: Steps) -> int:
 
 
 def _is_slow(step: Step) -> bool:
-    """Whether it takes longer by itself than joined, with nothing to join: it has no native pass of its own."""
+    """Whether it is faster joined even without a neighbour, because it has no native pass of its own."""
     return action_of(step) == "opaque" or (_is_steep(step) and not op_record(step.name).native)
 
 
 def _pays(run: Steps, before: Step | None) -> bool:
     leaves = [leaf for step in run for leaf in singles(step)]
-    # Alone, what is no more than one pass is quick as it is, but behind warps it needs no pass of its own.
+    # A single step is one pass and fast as it is; but behind warps it needs no pass of its own.
     warped = before is not None and before.name in ("JoinedWarps", "JoinedColours")
     if not warped and all(action_of(step) == "lookup" for step in run):
-        return False  # one table of several is quicker than a matrix, and changes no bit
+        return False  # their product is one table, which is faster than a matrix and changes no bit
     return len(leaves) > 1 or warped or any(map(_is_slow, leaves))
 
 
 def _parts(steps: Steps) -> Iterator[tuple[int, Steps]]:
-    """Where steps begin that may be joined, and these steps."""
+    """The runs of steps that may be joined: the place of the first, and the steps."""
     for start, run in runs(steps, joins):
         cuts = [0, *(k for k, step in enumerate(run) if k and _is_steep(step)), len(run)]
         for first, stop in pairwise(cuts):
@@ -66,12 +66,12 @@ def join_colours(steps: Steps, flow: Flow) -> Iterator[Edit]:
     """Colour(A) · Colour(B) = Colour(B·A)   where nothing saturates between them; hue through HSV"""
     if flow.dtype is None:
         return
-    behind = obstacles_from(steps, flow, "LEVELS")
+    obstacles = obstacles_from(steps, flow, "LEVELS")
     joined: Step | None = None
     end = 0
     for start, run in _parts(steps):
         stop = start + len(run)
         before = joined if end == start else steps[start - 1] if start else None
-        if behind[stop] is None and _pays(run, before):
+        if obstacles[stop] is None and _pays(run, before):
             joined, end = fuse("JoinedColours", run), stop
             yield Edit(start, stop, (joined,), levels(run))

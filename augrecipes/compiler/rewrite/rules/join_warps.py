@@ -1,7 +1,9 @@
-"""Windows, turns and warps in a row are one map between grids: resample once instead of at every step.
+"""Neighbouring crops, turns and warps are one map between grids: resample once instead of at every step.
 
-Colours between a warp and what scales or cuts come behind both, where they change fewer pixels. Where levels saturate
-that gives others; but on noise, edges and photographs that is little beside what one resampling differs from two."""
+Colour steps between a warp and a step that scales or cuts move behind both, where they change fewer pixels. Saturating
+levels make that a different image; but on noise, edges and photographs the difference is small beside that between one
+resampling and two.
+"""
 
 from collections.abc import Iterator
 from itertools import dropwhile, islice
@@ -37,18 +39,18 @@ def _is_linear(step: Step) -> bool:
 def _pays(run: Steps, flow: Flow) -> bool:
     """Whether one resampling takes less time than the steps one by one.
 
-    A job samples images in less time than OpenCV warps them. OpenCV's resize is so much quicker that where images are
-    only scaled, and then cut, that pays where the decoder is spared what is cut off.
+    A job samples images faster than OpenCV warps them. But OpenCV's resize is so much faster that joining steps that
+    only scale and then cut pays only where the decoder can skip what is cut off.
     """
     leaves = [leaf for step in run for leaf in singles(step)]
     if not all(map(_only_scales, leaves)):
         return flow.dtype == "uint8"
-    behind = dropwhile(lambda leaf: action_of(leaf) != "warp", leaves)
-    return flow.encoded and any(map(_leaves_less, islice(behind, 1, None)))
+    from_warp = dropwhile(lambda leaf: action_of(leaf) != "warp", leaves)
+    return flow.encoded and any(map(_leaves_less, islice(from_warp, 1, None)))
 
 
 def _bends(step: Step, behind: Steps) -> bool:
-    """Whether it is a field that jobs sample with what is behind it: a lens, where that leaves fewer pixels."""
+    """Whether a job can sample this distortion together with the steps `behind`: a lens only if they cut or scale."""
     if not is_single(step):
         return False
     record = record_of(step)
@@ -58,7 +60,7 @@ def _bends(step: Step, behind: Steps) -> bool:
 
 
 def _samplings(step: Step) -> int:
-    """How many times a step, or the steps of a group, resample at most."""
+    """How many times a step, or a group, resamples at most."""
     if not step.is_group:
         return int(action_of(step) not in STILL)
     counts = map(_samplings, step.steps)
@@ -73,7 +75,7 @@ def recolours(step: Step) -> bool:
 
 
 def _leaves_less(step: Step) -> bool:
-    """Whether a step cuts, or scales what it is given or a window of it."""
+    """Whether a step cuts or scales."""
     return action_of(step) == "window" or op_record(step.name).resizes is not None
 
 
@@ -82,11 +84,11 @@ def _only_scales(step: Step) -> bool:
 
 
 def _goes_by_pixels(step: Step) -> bool:
-    """Whether each pixel's colours come of its own, without a jump, or of these and a mean of the image."""
+    """Whether each output pixel depends continuously on its input pixel alone, or on that and a mean of the image."""
     if step.is_group:
         return all(map(_goes_by_pixels, step.steps))
-    alone = action_of(step) in ("identity", "lookup", "matrix", "pointwise")
-    return (recolours(step) or alone) and not op_record(step.name).jumps
+    is_pointwise = action_of(step) in ("identity", "lookup", "matrix", "pointwise")
+    return (recolours(step) or is_pointwise) and not op_record(step.name).jumps
 
 
 def _sees_mean(step: Step) -> bool:
@@ -94,7 +96,7 @@ def _sees_mean(step: Step) -> bool:
 
 
 def _shows_fewer(step: Step, *, all_of_it: bool) -> bool:
-    """Whether a step only turns, cuts or scales an image; `all_of_it`: it cuts nothing off."""
+    """Whether a step only turns, cuts or scales an image; `all_of_it`: and cuts nothing off."""
     if step.is_group or effective(step).get("pad_if_needed"):
         return False
     cuts = action_of(step) == "window" or op_record(step.name).resizes == "window"
@@ -102,14 +104,14 @@ def _shows_fewer(step: Step, *, all_of_it: bool) -> bool:
 
 
 def _stretches(steps: Steps, flow: Flow) -> Iterator[tuple[int, int, Steps, Steps]]:
-    """Where steps begin and end that one resampling may do, these steps, and the colours among them, which come behind.
+    """The stretches that one resampling may do: start, stop, the warps, and the colours among them, which move behind.
 
-    Boxes are filtered at the size that they have behind each step, so there no colours are passed. In front of what
-    reacts to the difference each resampling is its own.
+    With boxes no colours are passed, because boxes are filtered at the size that they have behind each step. In front
+    of a step that amplifies the difference each resampling stays by itself.
     """
-    behind, samplings = obstacles_from(steps, flow, "RESAMPLES"), 0
+    obstacles, samplings = obstacles_from(steps, flow, "RESAMPLES"), 0
     start, stop, warps, colours = 0, 0, Steps(), Steps()
-    passes = sees = False  # a warp is among them; and a step that sees the mean is among the colours
+    passes = sees = False  # colours may be passed; and one of the colours depends on the mean
     for place, step in enumerate(steps):
         if not joins(step) and not (flow.dtype == "uint8" and _bends(step, steps[place + 1 :])):
             continue
@@ -118,7 +120,7 @@ def _stretches(steps: Steps, flow: Flow) -> Iterator[tuple[int, int, Steps, Step
         passes = passes and all(map(_goes_by_pixels, between))
         beside, again = warps and not between and not colours, _samplings(step)
         merges = beside or (passes and _shows_fewer(step, all_of_it=sees))
-        if not merges or (samplings and again and behind[place + 1] is not None):
+        if not merges or (samplings and again and obstacles[place + 1] is not None):
             yield start, stop, warps, colours
             start, warps, colours, between = place, (), (), ()
             passes = sees = False
@@ -141,14 +143,14 @@ def _scales(step: Step) -> bool:
 )
 def join_warps(steps: Steps, flow: Flow) -> list[Edit]:
     """Warp(A) · Colour · Warp(B) = Warp(A·B) · Colour   one resampling; at 1/k where a sample shrinks by 1.5 k"""
-    one, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
+    single, several = obstacles_from(steps, flow, "GEOMETRY"), obstacles_from(steps, flow, "RESAMPLES")
     edits = []
     for start, stop, warps, colours in _stretches(steps, flow):
-        behind = several if sum(map(_samplings, warps)) > 1 else one
-        if behind[stop] is None and warps and _pays(warps, flow):
+        obstacles = several if sum(map(_samplings, warps)) > 1 else single
+        if obstacles[stop] is None and warps and _pays(warps, flow):
             levels = 2 * (not all(map(joins, warps)))
             edits.append(Edit(start, stop, (fuse("JoinedWarps", warps), *colours), levels=levels))
     is_first = not edits or edits[0].start > 0
-    if flow.encoded and steps and is_first and _scales(steps[0]) and one[1] is None:  # by the decoder
+    if flow.encoded and steps and is_first and _scales(steps[0]) and single[1] is None:  # by the decoder
         edits.insert(0, Edit(0, 1, (fuse("JoinedWarps", steps[:1]),)))
     return edits

@@ -1,26 +1,26 @@
-"""Noise comes from a generator of our own, which counts: no array of numbers, and the same bits on every processor.
+"""Noise comes from our own counter-based generator: no array of numbers, and the same bits on every processor.
 
-A smooth random field of displacements is drawn on a coarse grid by it: its noise is no longer made for every pixel.
+It also draws smooth fields of displacements on a coarse grid, so that no noise is made for every pixel.
 """
 
 from collections.abc import Iterable
 
 from augrecipes.compiler.rewrite.contracts import obstacles_from
-from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Steps, changed, is_single
+from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Steps, as_kind, is_single
 from augrecipes.compiler.rewrite.rule import Edit, rule
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import record_of
 
 
 def _counter_noise(steps: Steps, flow: Flow, *, moves: bool) -> Iterable[Edit]:
-    """Single steps that take their random numbers from our own generator: those that move pixels, or the others."""
-    behind = obstacles_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
+    """Let single steps take their noise from our own generator: those that move pixels (`moves`), or the others."""
+    obstacles = obstacles_from(steps, flow, "GEOMETRY" if moves else "DISTRIBUTION")
     for place, step in enumerate(steps):
-        if not is_single(step) or isinstance(step, CounterNoiseStep) or step.p == 0 or behind[place + 1] is not None:
+        if not is_single(step) or isinstance(step, CounterNoiseStep) or step.p == 0 or obstacles[place + 1] is not None:
             continue
         record = record_of(step)
         if record.moves == moves and record.own_noise and flow.dtype == "uint8":
-            yield Edit(place, place + 1, (changed(step, CounterNoiseStep),))
+            yield Edit(place, place + 1, (as_kind(step, CounterNoiseStep),))
 
 
 @rule(
