@@ -109,7 +109,8 @@ def test_letters_that_a_move_exchanges(letters: Path, step: str, moves: dict[str
 def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     safety = label_safety(recipe("D4: {p: 1.0}"), letters)
     assert drawn_moves(safety).keys() == D4.keys() - {"e"}
-    assert all(drawn.low < 1 / 8 < drawn.high for drawn in drawn_moves(safety).values())
+    shares = drawn_moves(safety).values()
+    assert sum(share.low < 1 / 8 < share.high for share in shares) >= 6  # of seven intervals of 95 %
     assert (mirrored(safety, "h"), mirrored(safety, "r180")) == (MIRRORED, TURNED)
     both = label_safety(recipe("HorizontalFlip: {p: 1.0}", "VerticalFlip: {p: 1.0}"), letters)
     assert drawn_moves(both).keys() == {"r180"}
