@@ -83,6 +83,13 @@ def losses(safety: LabelSafety) -> dict[str, Any]:
     return {each.of: each.figures for each in safety.findings if each.topic == "objects"}
 
 
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sought is found in few draws too."""
+    monkeypatch.setattr(labels, "_DRAWS", 144)
+
+
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(
     ("step", "moves"),
     [
@@ -106,6 +113,7 @@ def test_letters_that_a_move_exchanges(letters: Path, step: str, moves: dict[str
     assert ("no draw mirrors" in safety.report().text()) == (not moves)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     safety = label_safety(recipe("D4: {p: 1.0}"), letters)
     assert drawn_moves(safety).keys() == D4.keys() - {"e"}
@@ -118,6 +126,7 @@ def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     assert drawn_moves(quarters).keys() == {"r90", "r180", "r270"}
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_mirrors_that_are_not_measured_are_found_missing(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "D4", {**D4, "h": D4["e"]})
     assert mirrored(label_safety(recipe("HorizontalFlip"), letters), "h") == {}
@@ -333,6 +342,7 @@ def test_few_samples_of_many_are_chosen_by_the_seed(letters: Path) -> None:
     assert some.sheet().pixels.ndim == 3
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_bags_grey_images_and_sources(letters: Path, tmp_path: Path) -> None:
     for bag, name in enumerate("bbdd"):
         for k in range(3):
