@@ -35,9 +35,10 @@ _BATCH, _FILES = 32, 192
 _METHOD = f"""\
 From files to batches of {_BATCH}, shuffled; an epoch is {_FILES} files, its beginning and end included. Ours is
 `ar.loader(ar.ImageFolder(root, recipe), {_BATCH}, shuffle=True)`, with nothing else set. The peer is torch's
-DataLoader with 2 workers around `cv2.imread` and an `A.Compose` of the same steps, with `A.Normalize` and `ToTensorV2`,
-as their users write it; of pairs of PNGs of 2040×1356 a plain Dataset around cv2, with crops of 48 and 192 px, rotated
-and flipped. Wall time in turns; ratios are medians over the rounds. Where others use the machine, read ratios only."""
+DataLoader with 2 workers around `cv2.imread` and an `A.Compose` of the same steps, with `A.Normalize` and
+`ToTensorV2`, as their users write it; for pairs of PNGs of 2040×1356, the peer is a plain Dataset around cv2, with
+crops of 48 and 192 px, rotated and flipped. Both sides take turns; times are wall time, and ratios are medians over
+the rounds. If the machine is shared, read only ratios."""
 
 
 class Plain(Dataset[Any]):

@@ -27,8 +27,8 @@ A bag of {_TILES} tiles of 512² px, uint8, through `{_RECIPE}` to {_TILES} × 3
 one take turns in the same process, with the allocator tuned and OpenCV's and torch's own threads off; medians ± median
 distance, and a ratio is the median over the turns. Plain albumentations is a loop over the tiles with a `Compose` of
 the same steps and `A.Normalize`, then `np.stack` and a contiguous transposition. Memory: a bag of {_MANY} tiles from
-JPEG files, two threads, in a process of its own: its highest resident memory, less what was resident before the bag,
-less the result."""
+JPEG files, with two threads, in its own process: the highest resident memory, less the resident memory before the bag
+and less the result."""
 
 
 def _in_memory(options: Any) -> Iterator[Row]:

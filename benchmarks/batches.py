@@ -20,8 +20,8 @@ from augrecipes.data.collate import BatchMixer
 _BATCH, _GOAL = 64, 0.10
 _METHOD = f"""\
 `imagenet-train` with and without a `batch:` section, whole batches of {_BATCH} of `ar.loader` in one thread, in turns.
-Files: JPEGs of 500×375. Memory: arrays of 500×375, resized in part. A step alone acts on a batch of float32 that lies
-there, compared with MixUp's formula in torch. Goal: at most {_GOAL:.0%} of a batch's time."""
+Files: JPEGs of 500×375. Memory: arrays of 500×375, some of them resized. A step alone acts on a float32 batch in
+memory, compared with MixUp's formula in torch. Goal: at most {_GOAL:.0%} of a batch's time."""
 _STEPS = ("MixUp", "CutMix")
 
 

@@ -24,12 +24,12 @@ Sample = Callable[[int, np.ndarray], None]  # one sample: the number of the call
 BATCH = 32
 FLOATS = "float32 C×H×W"
 METHOD = """\
-Every side takes its turn in each round, in an order that is drawn anew; a turn is a pass of whole batches, and nothing
-of it runs on into another's turn. Medians over the rounds ± median distance; a ratio is the median over the rounds of
-that side's time by ours, and above 1 ours is the faster. One thread each (`cv2.setNumThreads(0)`,
-`torch.set_num_threads(1)`, `OMP_NUM_THREADS=1`, one thread or worker where a library has its own), but where a row says
-otherwise, and glibc's allocator tuned alike for all. Before anything is timed, samples of every side are compared with
-ours: shape, dtype, range, means, spread and sharpness, colours of the classes, and whether pairs fit."""
+In each round, all sides take turns in a new random order; a turn is a pass of whole batches, and no work of it
+continues into another side's turn. Medians over the rounds ± median distance; a ratio is the median over the rounds
+of that side's time divided by ours, and above 1 ours is faster. One thread each (`cv2.setNumThreads(0)`,
+`torch.set_num_threads(1)`, `OMP_NUM_THREADS=1`, one thread or worker if a library has its own), unless a row says
+otherwise, and glibc's allocator tuned alike for all. Before anything is timed, the samples of every side are compared
+with ours: shape, dtype, range, means, spread and sharpness, colours of the classes, and whether pairs match."""
 
 # The least ratio that a side of ours should reach beside a peer, or beside each side of a maker: goals[ours][peer].
 Goals = Mapping[str, Mapping[str, float]]

@@ -19,8 +19,8 @@ import augrecipes as ar
 _METHOD = """\
 One thread, `exact`, one step that always acts, to normalised float32 C×H×W; pairs of contenders in turns, medians. Ours
 is `pipeline.at(k)(image=...)`; albumentations' is `A.Compose` of the step and `A.Normalize`, and a contiguous
-transposition. Goals, of what moves pixels: 16 bits take at most 2.2 times what 8 bits take, and floats are 1.5 times as
-fast as albumentations. Steps that change values have no goal: on 8 bits they are tables."""
+transposition. Goals for steps that move pixels: 16 bits take at most 2.2 times as long as 8 bits, and floats are 1.5
+times as fast as albumentations. Steps that change values have no goal, because on 8 bits they are lookup tables."""
 _MOST, _LEAST = 2.2, 1.5
 _SIZES, _CHANNELS = (256, 512, 1024), (1, 3, 5)
 _MEAN, _STD = 0.5, 0.25

@@ -47,9 +47,9 @@ _COLOURS_FIRST = parse_text(
     root=None,
 )
 _DECODING = f"""\
-### Decoding: what it saves to decode only what is used
+### Decoding only the part that is used
 
-JPEGs in memory, quality {QUALITY}, 4:2:0, baseline, without restart markers (but for the rows that say so); drawn
+JPEGs in memory, quality {QUALITY}, 4:2:0, baseline, without restart markers (except in rows that say so); drawn
 photographs of the demo, or those of `--photos`, scaled. One thread, glibc's allocator tuned alike for both sides, both
 in one process, in turns, a sample at a time, written into the same batch of {BATCH} as float32 C×H×W; medians ± median
 distance, a ratio is the median over the turns, and above 1 augrecipes is the faster. `whole` is the same compiled
@@ -66,8 +66,8 @@ _CASES = [
 _BATCHES = f"""\
 ### Batches in threads
 
-`pipeline.batch` of {BATCH} or 128 images into memory that is there, with two threads and with one in turns, in the
-same process; medians ± median distance of a batch, and the ratio is the median over the turns."""
+`pipeline.batch` of {BATCH} or 128 images into allocated memory, with two threads and with one in turns, in the same
+process; medians ± median distance of a batch, and the ratio is the median over the turns."""
 
 
 def _gallery(options: Any) -> Iterator[Row]:

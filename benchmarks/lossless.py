@@ -27,11 +27,11 @@ from augrecipes.sources.files import read_image
 
 _WINDOW = 128  # px a side
 _METHOD = f"""\
-uint8 RGB in memory, one thread, both sides in one process, in turns: all images of a set are read, each to an array of
-its own. Medians; a ratio is the median over the turns, and above 1 augrecipes is the faster. Ours compares its
-checksums while it reads. Sizes are of all images together, for each pixel; the goal is to be no larger than the peer,
-within a twentieth. A window is {_WINDOW} × {_WINDOW} px at random; PNG and WebP read all of the image for it. Drawn
-sets are those of the demo; nuclei are label maps, a number for each."""
+uint8 RGB in memory, one thread, both sides in one process, in turns: all images of a set are read, each into a new
+array. Medians; a ratio is the median over the turns, and above 1 augrecipes is the faster. augrecipes compares its
+checksums while it reads. Sizes are those of all images, per pixel; the goal is at most a twentieth more than the
+peer. A window is {_WINDOW} × {_WINDOW} px at a random place; PNG and WebP must read the whole image. Drawn
+sets are those of the demo; nuclei are label maps, with a number for each nucleus."""
 
 
 class Peer(NamedTuple):

@@ -22,8 +22,8 @@ import augrecipes as ar
 _MEAN, _STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 _METHOD = """\
 Whole calls in a plain loop, one thread, both sides in one process, in turns: a PIL image of 500×375 in, a normalised
-tensor of 224×224 out. Medians; a ratio is the median over the turns, and above 1 augrecipes is the faster. Draws are
-their own on each side. Evaluations keep the resize and the crop of torchvision, pixel for pixel."""
+tensor of 224×224 out. Medians; a ratio is the median over the turns, and above 1 augrecipes is the faster. Each side
+makes its own draws. Evaluations keep the resize and the crop of torchvision, pixel for pixel."""
 
 
 def _torchvision(module: str) -> dict[str, Any]:

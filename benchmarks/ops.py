@@ -68,10 +68,10 @@ _REQUIRED: Mapping[str, Callable[[int], dict[str, Any]]] = {
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike. Each class acts always (`p: 1`), as published
 pipelines call it and with its defaults, on drawn photos of {", ".join(f"{side}²" for side in _SIZES)}. The peer is an
-`A.Compose` of the same step with the same random parameters, whose result is made an array of its own as ours is; the
+`A.Compose` of the same step with the same random parameters, whose result is copied to a new array, as ours is; the
 output is uint8 H×W×C, or float32 C×H×W by `A.ToFloat` and `ToTensorV2`. `one pass` reads an image of that size and
-writes it as that output into memory that is there: the limit. Ratios are the peer's time by ours; one below {_LEAST}
-counts where ours takes {1e3 * _SLIGHT:.0f} µs more."""
+writes it as that output into allocated memory: the limit. Ratios are the peer's time divided by ours; one below
+{_LEAST} counts if ours takes {1e3 * _SLIGHT:.0f} µs more."""
 
 
 class Measured(NamedTuple):

@@ -33,14 +33,15 @@ from augrecipes.recipe.parse import parse_text
 _BYTES = "uint8 H×W×C"
 _METHOD = f"""\
 {METHOD} W1, W2, W5 and W6 in batches of {BATCH}, in memory, of uint8 images (more of them than the caches hold) or of
-JPEGs of quality {QUALITY}, 4:2:0, baseline: drawn tissue and photographs of the demo, or those of `--photos`. Libraries
-that cannot reflect at the border fill bare corners with the tiles' mean colour, or with the border (DALI). The jitters
-of stains are different transformations: of these only shape, dtype and range are compared. W3: JPEGs of about 160 px,
-resized to 128², in shuffled batches of 256; a turn is an epoch; files and packed datasets in the page cache.
-augrecipes reads a packed dataset in this one process and thread where no row says otherwise; every peer has two
-workers, which are kept from epoch to epoch. `one gather` is `block[indices]` of the packed dataset: what memory allows.
-W4: batches of 16 pairs of 2040×1356 and half of it, all in one process without workers, augrecipes from a packed
-dataset of whole images; the article's patches were cut beforehand. Crops of ours are bit-exact the decoded PNG."""
+JPEGs of quality {QUALITY}, 4:2:0, baseline: drawn tissue and photographs of the demo, or those of `--photos`.
+Libraries that cannot reflect at the border fill bare corners with the tiles' mean colour, or with the border (DALI).
+The stain jitters are different transformations, so only shape, dtype and range are compared for them. W3: JPEGs of
+about 160 px, resized to 128², in shuffled batches of 256; a turn is an epoch; files and packed datasets in the page
+cache. augrecipes reads a packed dataset in one process and thread unless a row says otherwise; every peer has two
+workers, which are kept from epoch to epoch. `one gather` is `block[indices]` of the packed dataset: the limit of the
+memory. W4: batches of 16 pairs of 2040×1356 and half of it, all in one process without workers, augrecipes from a
+packed dataset of whole images; the article's patches were cut beforehand. Our crops equal the decoded PNG, bit for
+bit."""
 
 
 def _tiles(name: str, size: int, out: int, options: Any) -> Iterator[str]:

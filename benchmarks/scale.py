@@ -28,11 +28,11 @@ _FEW = 2000
 _COMMON = "/memfd:augrecipes"  # what the memory that all workers map is called
 _RECIPE = "{version: 1, recipe: s, steps: [RandomCrop: {height: 24, width: 24}, HorizontalFlip], eval: []}"
 _METHOD = """\
-Class folders of a thousand small JPEGs each (hard links to one a folder). Every figure is of a process of its own.
-Listed anew: with an empty cache, the kernel's own memory of the folders warm. Memory of a worker is what is private to
-it after it has read two batches; what all workers of a loader map is there once. Ten million: the table of the million,
-ten times over, as ten listings would make it; its order, its pickle for a worker and its workers are real, the files
-behind it are not ten million."""
+Class folders of a thousand small JPEGs each (hard links to one a folder). Every figure is measured in its own
+process. Listed anew: with an empty cache, while the kernel's directory cache is warm. The memory of a worker is its
+private memory after two batches; memory that all workers of a loader map exists once. Ten million: the table of the
+million files, repeated ten times; its order, its pickle for a worker and its workers are real, but there are not ten
+million files."""
 
 
 def _count(options: Any) -> int:

@@ -33,8 +33,8 @@ _METHOD = f"""\
 A drawn slide of {_SIDE}² px, a TIFF of JPEG tiles of 256² (4:2:0, quality 85, tables once) with levels of a quarter and
 a sixteenth. Windows at random places, or row by row as a bag has them, the same for both sides, which take turns in one
 process and one thread (A B A B), {_READS} windows a turn; medians ± median distance, and a ratio is the median over the
-turns. OpenSlide is openslide-python's `read_region`, converted to RGB as its users do; each side keeps 32 MiB of
-tiles that were decoded. A bag is
+turns. OpenSlide is openslide-python's `read_region`, converted to RGB as its users do; each side caches 32 MiB of
+decoded tiles. A bag is
 {_TILES} tiles of 512², uint8, through a flip; two threads and one in turns; memory is the highest resident memory
 of the process less what was resident before and less the result."""
 

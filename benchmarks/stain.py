@@ -24,12 +24,13 @@ from augrecipes.recipe.parse import parse_text
 _SIZES = 256, 512
 _METHOD = """\
 Tiles of the demo's tissue, uint8 RGB in memory, one thread, in turns; medians, and a ratio is the median over the
-turns. All get the same reference, and ours the stains that the peer has told the tile by, as numbers: `light` is the
-peer's, no pixel is glass. The difference is the greatest of all levels of all tiles, rounded where the peer leaves
-floats, and behind it the share of levels that differ by more than one. Ours is a recipe of `StainNormalize` alone, in
-`exact`, called tile by tile. torchstain and stainx tell the stains of every tile anew, as they have no other way.
-torch-staintools has them in its cache and solves by `qr`, its quickest way. It takes level 0 for 1, to which `light:
-256` comes nearest, and amounts below 0 for 0: pixels that have such are left out."""
+turns. All sides get the same reference. Ours gets the stains that the peer estimated for the tile, as numbers;
+`light` is the peer's, and no pixel counts as glass. The difference is the greatest over all levels of all tiles,
+rounded if the peer returns floats, followed by the share of levels that differ by more than one. Ours is a recipe of
+`StainNormalize` alone, in `exact`, called tile by tile. torchstain and stainx estimate the stains of every tile
+again, as they have no other way. torch-staintools has them in its cache and solves by `qr`, its fastest way. It
+treats level 0 as 1, to which `light: 256` comes closest, and amounts below 0 as 0: pixels with such amounts are left
+out."""
 
 
 class Peer(NamedTuple):

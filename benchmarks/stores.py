@@ -32,8 +32,8 @@ _EPOCHS = {
 _METHOD = """\
 20,000 images of 128×128×3 uint8 (983 MB), warm cache, one thread. A read is one image at random, copied into the
 caller's memory. It takes turns with its peer in the same process; medians ± median distance, and a ratio is
-the median over the turns. Writing ends when the disk has everything. The million items are tiny, with a label and a
-file name each; memory is what a process has beyond the mapped files."""
+the median over the turns. Writing ends when everything is on the disk. The million items are tiny, with a label and a
+file name each; memory is that of a process without the mapped files."""
 _IMAGES = np.random.default_rng(0).integers(0, 256, (64, *_SHAPE), np.uint8)
 
 

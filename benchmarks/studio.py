@@ -30,14 +30,14 @@ _LARGE = 3000, 4000
 _CHECK_MS, _IMAGES_MS, _SLIDE_MS, _MB = 50, 300, 150, 500
 _ROUNDS = 15
 _METHOD = f"""\
-The server runs in a process of its own, as `augrecipes studio` starts it, and is asked over a socket, as the page asks
-it; what the browser then does is not in it. Each round changes a number of the recipe, so that nothing that was kept
-answers; times are the median and the slowest of {_ROUNDS} rounds after two that are not counted. Beside them stands the
-processor time of a round, all threads together, which says more where the machine has other work. `to lints` is a
-request to check the text. `to images` is that, and after its answer {_SAMPLES} samples of {_SIDE}×{_SIDE} px (JPEG)
-in {_EPOCHS} epochs, all {_SAMPLES * _EPOCHS} images received, shown at {_SHOWN} px. `a slider` moves an argument in
-the text and draws the {_SAMPLES * _EPOCHS} again. Memory is the most that is resident of the process after drawing
-images of 12 megapixels ({_LARGE[1]}×{_LARGE[0]}, JPEG), less what it was after the first small one."""
+The server runs in a process of its own, as `augrecipes studio` starts it, and gets requests over a socket, as from
+the page; the browser's own work is not included. Each round changes a number of the recipe, so that no cached result
+answers; times are the median and the slowest of {_ROUNDS} rounds after two that are not counted. Next to them is the
+processor time of a round, of all threads together, which says more if the machine is shared. `to lints` is a request
+to check the text. `to images` is that, and after its answer {_SAMPLES} samples of {_SIDE}×{_SIDE} px (JPEG) in
+{_EPOCHS} epochs, all {_SAMPLES * _EPOCHS} images received, shown at {_SHOWN} px. `a slider` moves an argument in the
+text and draws the {_SAMPLES * _EPOCHS} again. Memory is the highest resident memory of the process after drawing
+images of 12 megapixels ({_LARGE[1]}×{_LARGE[0]}, JPEG), less that after the first small one."""
 _RECIPES = {
     "crop, flip, jitter": "  - RandomResizedCrop: {size: [224, 224], scale: [0.5, 1.0]}\n  - HorizontalFlip\n"
     "  - ColorJitter: {brightness: %s, contrast: 0, saturation: 0.2, hue: 0.05, p: 1.0}\n",

@@ -31,8 +31,8 @@ from augrecipes.trials.tables import estimate_text, figures, plan_lines, verdict
 _MINUTES, _SEEDS = 2, 8
 _METHOD = f"""\
 `ar.draw_glyphs` draws 240 images to learn from and 240 to score; `augrecipes trial` compares the four recipes that come
-with them in {_MINUTES} minutes and {_SEEDS} seeds, and then flips that are drawn and flips that alternate, on tiles of
-drawn tissue, on as many threads as it takes by itself. Scores are accuracy in per cent, with 95 % intervals over the
+with them in {_MINUTES} minutes and {_SEEDS} seeds, and then random flips with alternating flips, on tiles of drawn
+tissue, with the default number of threads. Scores are accuracy in per cent, with 95 % intervals over the
 seeds."""
 
 

@@ -28,7 +28,7 @@ from augrecipes.images.encoded import encoded
 _METHOD = """\
 From the bytes of a JPEG of 500×375 to normalised tensors, one thread each, in turns; ratios are medians over rounds.
 Ours is `ar.load(NAME).compile().at(k)(image=...)`, which crops with linear interpolation; the peers open the bytes with
-Pillow, once for all views, and crop with its bicubic one."""
+Pillow, once for all views, and crop with its bicubic interpolation."""
 _GOAL = 2.5
 Make = Callable[[bytes], object]
 

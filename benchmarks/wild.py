@@ -47,25 +47,25 @@ _TWO, _BATCH = 1.8, 32  # how much faster two threads are, and the images in a b
 _THREADS = f"""\
 ### Batches in threads
 
-`pipeline.batch` of {_BATCH} photos in `fast` into memory that is there, two threads and one in turns; medians. Of
-recipes without boxes and keypoints whose samples have one size, and need no mask. First what two threads of this
-machine gain at most: at work that needs a core alone, and at work that needs memory alone."""
+`pipeline.batch` of {_BATCH} photos in `fast` into allocated memory, with two threads and one in turns; medians, for
+recipes without boxes and keypoints whose samples have one size and need no mask. The first rows show what two threads
+of this machine gain at most: for work limited by the core, and for work limited by memory."""
 _EACH, _CALL = 0.95, 15  # of plain albumentations' speed; µs
 _AROUND = """\
 ### One line around an A.Compose
 
-Each recipe as albumentations has it, an `A.Compose` with `A.Normalize` and `A.ToTensorV2`, called in a plain loop as it
-is, and as `ar.accelerate(compose, optimize)`, in turns; CPU time of the calls. Draws are their own on each side."""
+Each recipe as an `A.Compose` with `A.Normalize` and `A.ToTensorV2`, called in a plain loop by itself, and as
+`ar.accelerate(compose, optimize)`, in turns; CPU time of the calls. Each side makes its own draws."""
 _METHOD = f"""\
 One thread, CPU time of that thread, glibc's allocator tuned alike for both sides. Each recipe runs on drawn photos of
-the size that it was written for, with masks, boxes and keypoints where those who published it have them. The plain
-side is an `A.Compose` of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps are given the
-very generators that ours have, at the key of the same sample: all sides have the same random parameters, and before
-anything is timed the images of `none` are compared with the plain side's. A sample's
+the size that it was written for, with masks, boxes and keypoints if the published recipe has them. The plain
+side is an `A.Compose` of the same steps, with `A.Normalize` and `ToTensorV2` for the output, whose steps get the same
+generators as ours, at the key of the same sample, so all sides have the same random parameters. Before anything is
+timed, the images of `none` are compared with the plain side's. A sample's
 time is the best of {_ROUNDS} rounds of plain, `none`, `exact`, `fast` in turns; a recipe's ratio is the plain side's
-time for all samples by ours, and above 1 ours is the faster. Where no step acts, albumentations hands out the caller's
-own array, and `ToTensorV2` a view that is not contiguous; ours are always arrays of their own. The last column counts
-what it takes to make the plain side's sample such an array, too."""
+time for all samples divided by ours, and above 1 ours is faster. If no step acts, albumentations returns the caller's
+own array, and `ToTensorV2` a view that is not contiguous; ours are always new arrays. The last column includes the
+time to copy the plain side's sample to a new array."""
 
 
 def _recipes(options: Any) -> Iterator[Row]:

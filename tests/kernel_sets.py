@@ -28,7 +28,7 @@ def every_set() -> list[Library | None]:
 def using(kernels: Library | None) -> Iterator[None]:
     """Let whatever is compiled inside use these kernels, or none. Not for threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("augrecipes.native.kernels._found", lambda: kernels)
+        patch.setattr("augrecipes.native.kernels._load_once", lambda: kernels)
         yield
 
 

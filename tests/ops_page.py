@@ -10,26 +10,26 @@ PAGE = Path(__file__).parent.parent / "docs" / "OPS.md"
 _HEAD = """\
 # Which steps run natively
 
-Made from what is known of each class (its record in `augrecipes/ops/families/`) by
-`tests/ops_page.py`; a test holds it to them.
+This page lists every class of steps, how it runs, and what `fast` may change. `tests/ops_page.py` writes it from the
+record of each class in `augrecipes/ops/families/`, and a test compares the two.
 
-- **native**: random parameters and pixels are C, without Python between steps.
-- **host-drawn**: albumentations draws the parameters, because boxes or the stains of a bag decide them; the
-  pixels are C.
-- **opaque**: albumentations runs it. Where it acts the sample leaves the native side, and comes back behind it; where
-  it does not act it costs nothing.
+- **native**: C code draws the random parameters and computes the pixels, without Python between steps.
+- **host-drawn**: Python draws the parameters, because they depend on boxes or on the stains of a bag; C code
+  computes the pixels.
+- **opaque**: albumentations runs the step. If it acts on a sample, the native code stops before it and continues after
+  it; if it does not act, it costs nothing.
 
-A native class is opaque, too, with other arguments than its row names, and where a probe at its first use finds that
-the installed OpenCV or numpy makes other bits. Samples run natively in `exact` and `fast`, where the kernels are
+A native class is opaque, too, if its arguments are not those that its row names, or if a probe at its first use finds
+that the installed OpenCV or numpy gives other bits. Samples run natively in `exact` and `fast`, if the kernels are
 built, on uint8 images of up to four channels; otherwise every step is a call of its class. `augrecipes explain
-RECIPE` says what a recipe does.
+RECIPE` says how a recipe runs.
 
-Masks, boxes and keypoints **move with the pixels**, **stay** as they are beside a step that changes values, or
-**change in place** (masks where `fill_mask` says so; what a hole covers is dropped or cut). In `exact` every step keeps
-the bits of `none`. What `fast` may change: **resampling**: pixels are resampled once, at the same places (`GEOMETRY`);
-**levels**: colours differ by some levels (`LEVELS`); **noise** has other numbers, distributed alike (`DISTRIBUTION`);
-see [the optimiser](OPTIMISER.md). [Every argument](STEPS.md) of our own steps is on a page, and `augrecipes step NAME`
-prints those of any class.
+Masks, boxes and keypoints **move with the pixels**, **stay** unchanged if a step changes only values, or **change in
+place** (masks if `fill_mask` is given; boxes and keypoints that a hole covers are dropped or cut). In `exact`, every
+step keeps the bits of `none`. `fast` may change three things: **resampling**: pixels are resampled once, at the same
+places (`GEOMETRY`); **levels**: colours differ by some levels (`LEVELS`); **noise**: other random numbers of the same
+distribution (`DISTRIBUTION`); see [the optimiser](OPTIMISER.md). [STEPS.md](STEPS.md) lists every argument of our own
+steps, and `augrecipes step NAME` prints the arguments of any class.
 """
 
 
@@ -51,16 +51,16 @@ def page() -> str:
 def why(record: OpRecord) -> str:
     """Why a class is opaque."""
     if record.draws_from:
-        return f"draws by what is in the {' and the '.join(sorted(record.draws_from))}"
+        return f"its draws depend on the {' and the '.join(sorted(record.draws_from))}"
     if record.changes_dtype:
-        return "its images are floats"
+        return "it returns float images"
     if record.fast:
-        return "it runs in albumentations, with functions of ours for what is slow there"
-    return "no faster kernel for it exists here"
+        return "it runs in albumentations, with faster functions for its slow parts"
+    return "there is no kernel for it"
 
 
 def _both(record: OpRecord) -> tuple[str, str]:
-    """What becomes of masks and points, and what `fast` may change."""
+    """What happens to masks and points, and what `fast` may change."""
     return record.annotation_effect, record.fast_changes or "nothing"
 
 

@@ -36,9 +36,9 @@ _OUTPUT = {"dtype": "uint8", "layout": "hwc"}
 _HEAD = """\
 # Our own steps
 
-Every argument of the steps that augrecipes adds to albumentations' classes, with its default and what it takes. Made
-from the classes and their JSON Schema by `tests/steps_page.py`; a test holds it to them. In the terminal the same for
-any step, albumentations' classes included:
+This page lists the steps that augrecipes adds to albumentations' classes, with the default and the allowed values of
+every argument. `tests/steps_page.py` writes it from the classes and their JSON Schema, and a test compares the two. In
+the terminal, `augrecipes step` says the same for any step, including albumentations' classes:
 
 ```console
 $ augrecipes step StainJitter
@@ -46,15 +46,15 @@ $ augrecipes step Rotate
 $ augrecipes step                    # all of them, each with a sentence
 ```
 
-A range is written `[low, high]`; where one number `s` may stand for it, the table says for which. Each step also takes
-`id`, which keys its random parameters, and those of `steps:` take `target` and `share` ([the
-language](RECIPE_LANGUAGE.md)). How albumentations' own classes run is in [Which steps run natively](OPS.md).
-In each picture the first image is what comes in, unless it says otherwise; drawn images, fixed seeds.
+A range is written `[low, high]`; if you may give one number `s` instead, the table says which range it means. Each step
+also takes `id`, which keys its random parameters, and steps of `steps:` take `target` and `share` ([the
+language](RECIPE_LANGUAGE.md)). [Which steps run natively](OPS.md) says how albumentations' own classes run. In each
+picture, the first image is the source, unless its caption says otherwise; images are drawn, with fixed seeds.
 """
 _SECTIONS: dict[str, tuple[str, Sequence[str]]] = {
-    "Steps for one image": ("Under `steps:`, as albumentations' classes.", sorted({*own_names()} - {"ResizeToTarget"})),
-    "Steps for pairs": ("In recipes of kind `pair`, see [Pairs](PAIRS.md).", [*PAIR_STEPS, "ResizeToTarget"]),
-    "Policies": ("Written as one step under `steps:`, see [Policies](POLICIES.md).", POLICIES),
+    "Steps for one image": ("Write them under `steps:`.", sorted({*own_names()} - {"ResizeToTarget"})),
+    "Steps for pairs": ("They are for recipes of kind `pair`, see [Pairs](PAIRS.md).", [*PAIR_STEPS, "ResizeToTarget"]),
+    "Policies": ("You write a policy as one step under `steps:`, see [Policies](POLICIES.md).", POLICIES),
     "Steps of `batch:`": ("They mix the samples of a batch, see [Batches](BATCHES.md).", sorted(MIXTURES)),
     "Groups": ("They hold other steps.", GROUPS),
 }  # fmt: skip
@@ -81,7 +81,7 @@ def section(name: str) -> Iterator[str]:
     yield from (f"- {key}: {fact}" for key, fact in facts.items())
     yield ""
     if name in EXAMPLES:
-        yield f"![{name}: what comes in, and what it makes of it]({PICTURES.name}/{name}.jpg)\n"
+        yield f"![{name}: the source, and results]({PICTURES.name}/{name}.jpg)\n"
     yield "| argument | default | takes | meaning |"
     yield "|---|---|---|---|"
     for one in arguments:

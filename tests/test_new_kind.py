@@ -66,7 +66,7 @@ class TwicePipeline(ImagePipeline):
 
 PIPELINE = TwicePipeline
 ''',
-    "reader.py": '''"""The files of views are those of images, and are looked at as these."""
+    "reader.py": '''"""Views are made of image files: listing and checks are those of kind image."""
 
 from augrecipes.kinds.image.reader import TABLE, check, find
 

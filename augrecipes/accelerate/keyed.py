@@ -1,4 +1,4 @@
-"""Copies of other people's pipelines, each call of which draws by a key of its own, and what they say of themselves."""
+"""Base of accelerated pipelines: copies whose calls draw by keys, and their report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECONDS, _LEAST = 0.5, 3
 
 
 class StepReport(NamedTuple):
-    """A step, how it runs (`native`, `albumentations`, `as it was`), and what is to be said of that."""
+    """A step, how it runs (`native`, `albumentations`, `as it was`), and a remark on why."""
 
     step: str
     how: str
@@ -35,7 +35,7 @@ class StepReport(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """Medians of calls, ms, of the pipeline as it was and as it is now, on a sample `what`."""
+    """Median times of a call, ms, of the original and the accelerated pipeline, on a sample `what`."""
 
     before: float
     now: float
@@ -47,11 +47,11 @@ class Acceleration(Displayed):
     """How an accelerated pipeline runs; prints as a table.
 
     Attributes:
-        name: of the class that it was made of.
+        name: name of the original class.
         optimize: `none`, `exact` or `fast`.
         why_not: why nothing is accelerated; empty: something may be.
-        steps: how each of them runs.
-        timing: what was measured, or None.
+        steps: how each step runs.
+        timing: the measured times; None: not measured.
     """
 
     name: str
@@ -62,11 +62,11 @@ class Acceleration(Displayed):
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast as it was; None: not measured."""
+        """The speed-up; None: not measured."""
         return None if self.timing is None else self.timing.before / self.timing.now
 
     def report(self) -> Report:
-        """The same as a report."""
+        """The steps and times as a report."""
         native = sum(step.how == "native" for step in self.steps)
         title = f"{self.name}, optimize={self.optimize!r}: {native} of {len(self.steps)} steps run natively"
         notes = [Note(f"nothing is accelerated: {self.why_not}")] if self.why_not else []
@@ -82,7 +82,7 @@ class Acceleration(Displayed):
 
 
 def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:
-    """Two calls timed in turns, for half a second; the first of each is not counted."""
+    """Time two functions alternately for half a second, without the first call of each."""
     times: list[list[float]] = [[], []]
     end = perf_counter() + _SECONDS
     while len(times[0]) <= _LEAST or perf_counter() < end:
@@ -94,7 +94,7 @@ def in_turns(calls: Sequence[Callable[[], Any]], what: str) -> Timing:
 
 
 def sample_for(processors: Mapping[str, Any]) -> dict[str, Any]:
-    """A drawn image of 480×640 with a mask, and a box and a point where a Compose has processors for some."""
+    """A synthetic image of 480×640 with a mask, and a box and a keypoint where a Compose has processors for these."""
     generator = np.random.default_rng(0)
     small = generator.integers(0, 256, (12, 16, 3), np.uint8)
     image = cv2.resize(small, (640, 480), interpolation=cv2.INTER_CUBIC)
@@ -113,16 +113,16 @@ _MADE_ANEW = ("_made", "_count", "_draws", "_is_keyed", "random_generator", "py_
 
 
 class KeyedCopy:
-    """What an accelerated pipeline is, whosever it was: a copy that keys its draws, pickles, and says how it runs.
+    """An accelerated copy of a pipeline that keys its draws, pickles, and reports how it runs.
 
     Attributes:
-        source: the class that it was made of.
-        transforms: copies of the transforms that it was made of.
+        source: the original class.
+        transforms: copies of the original transforms.
         why_not: why nothing is accelerated; empty: something may be.
 
-    What is made of each library's adds `class_of` (a class: the one of what is made of it), `_compiled` and
-    `_uncompiled` (what runs the transforms, and what does where that fails), `_steps` (how each runs) and `_drawn` (a
-    sample, as arguments of a call).
+    The subclass for each library defines `class_of` (the accelerated subclass of a class), `_compiled` and
+    `_uncompiled` (the runner of the transforms, and that where compiling fails), `_steps` (the report of each step) and
+    `_drawn` (a synthetic sample, as arguments of a call).
     """
 
     source: Any
@@ -130,36 +130,36 @@ class KeyedCopy:
     why_not = ""
     _optimize: Optimize
     _timing = None
-    _seen: Any = None  # a list of the transforms that were compiled
+    _seen: Any = None  # the transforms that were compiled
     _made: Any = None
 
     @classmethod
     def of(cls: Any, pipeline: Any, optimize: Optimize, seed: int | None) -> Any:
-        """A copy of a pipeline that is accelerated."""
+        """Make an accelerated copy of a pipeline."""
         copy = object.__new__(cls.class_of(getattr(pipeline, "source", type(pipeline))))
         copy.__dict__.update(carried(copied(vars(pipeline))), _optimize=optimize, _timing=None)
         copy.start(seed)
         return copy
 
     def start(self, seed: int | None) -> None:
-        """Begin the draws of a seed; None: of one that chance gives."""
+        """Restart the draws from a seed; None: a random one."""
         number = int.from_bytes(os.urandom(8), "little") if seed is None else mix(operator.index(seed))
         self._number, self._home, self._count = number, draws.home_process(), itertools.count()
         self._stream = END_OF_KEYS | (number & (MASK >> 1))
         self._key_generators()
 
     def _key_generators(self) -> None:
-        """Let generators of others, where it has some, go by the calls of this."""
+        """Replace generators of the library, where there are any, by keyed ones."""
 
     def _key(self) -> tuple[int, int]:
-        """Epoch and index of the next call: no other call has both."""
-        if os.getpid() != self._home:  # a worker: its own draws, in each epoch others
+        """The epoch and index of the next call, which no other call has."""
+        if os.getpid() != self._home:  # a worker: its own stream, a new one in each epoch
             self._home = os.getpid()
             self._stream = END_OF_KEYS | (mix(self._number, draws.process_stream()) & (MASK >> 1))
         return self._stream, next(self._count)
 
     def current(self: Any) -> Any:
-        """What runs the transforms as they are now."""
+        """The runner of the current transforms, compiled anew when their list has changed."""
         if self._made is None or self._seen != [*self.transforms]:
             self._seen = [*self.transforms]
             try:
@@ -169,14 +169,14 @@ class KeyedCopy:
         return self._made
 
     def explain(self: Any, *inputs: Any, **targets: Any) -> Acceleration:
-        """Which steps run natively, and how many times as fast it all is: measured on a sample.
+        """Report which steps run natively, and measure the speed-up on a sample.
 
         Args:
-            inputs: a sample, as for a call; without one a drawn image of 480×640.
-            targets: the same, by names.
+            inputs: a sample, as for a call; without one a synthetic image of 480×640.
+            targets: targets of the sample by name, as for a call.
 
         Returns:
-            What prints as a table; `ratio`, `before` and `now` (ms) are what was measured.
+            A report that prints as a table; its `timing` has the median times in ms, and `ratio` the speed-up.
         """
         if self.why_not:
             return self._report()
@@ -185,7 +185,8 @@ class KeyedCopy:
             inputs, targets = self._drawn()
         plain = object.__new__(self.source)
         plain.__dict__.update(vars(self))
-        calls = [partial(each, *inputs, **targets) for each in (plain, copy(self))]  # which moves no draw of this one
+        # A copy, so that measuring takes no draw of this pipeline.
+        calls = [partial(pipeline, *inputs, **targets) for pipeline in (plain, copy(self))]
         dtype = getattr(targets.get("image"), "dtype", np.dtype(np.uint8))
         slow = "" if dtype == np.uint8 else f", whose {dtype} no kernel takes"
         what = "a drawn image of 480×640" if drawn else f"the sample{slow}"
@@ -212,19 +213,19 @@ class KeyedCopy:
 
 
 def class_made(base: type[KeyedCopy], source: Any, *, is_own: bool, **methods: Any) -> Any:
-    """The class of what is made of a class; of somebody's own, which does things in its way, one that does the same."""
+    """Make the accelerated subclass of a class; a user's own class (`is_own`) keeps its methods."""
     why_not = f"{source.__name__} is a class of its own, which is called as it is"
     more = {"why_not": why_not} if is_own else methods
     return type(source.__name__, (base, source), {"__module__": base.__module__, "source": source, **more})
 
 
 def carried(state: dict[str, Any]) -> dict[str, Any]:
-    """What a copy takes along of an object's state: not what it makes by itself."""
+    """The part of an object's state that a copy takes along, without what it computes itself."""
     return {name: value for name, value in state.items() if name not in _MADE_ANEW}
 
 
 def _restored(class_of: Callable[[Any], type[KeyedCopy]], source: Any, state: dict[str, Any], count: int) -> KeyedCopy:
-    """What was pickled, or copied: it goes on where that was."""
+    """Restore a pickled or copied pipeline, which continues the draws."""
     copy = object.__new__(class_of(source))
     copy.__dict__.update(state, _count=itertools.count(count))
     copy._key_generators()

@@ -1,4 +1,4 @@
-"""What runs an accelerated Compose: kernels where they can, else albumentations, under the same keyed draws."""
+"""Runs an accelerated Compose: by native kernels where possible, else by albumentations, with the same keyed draws."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _AXES = 3
 
 
 class ComposeRunner(ProgramRunner):
-    """Carries out the steps of a Compose by programs.
+    """Runs the steps of a Compose by native programs.
 
     Attributes:
-        step_error: what a step at an exit has raised, which is not called again.
+        step_error: the error of a step at an exit, raised again so that the step is not called twice.
     """
 
     def __init__(self, pipeline: Any) -> None:
@@ -47,32 +47,32 @@ class ComposeRunner(ProgramRunner):
 
     @property
     def passes_all(self) -> bool:  # type: ignore[override]
-        """Whether steps at exits see all of a sample, not image and mask alone."""
+        """Whether steps at exits get the whole sample, not only image and mask."""
         return bool(self.pipeline.has_ungated)
 
     def mask_out(self, labels: np.ndarray, mask: Any, dtype: np.dtype[Any]) -> np.ndarray:
-        """The mask of what its program has written, as it came."""
+        """Convert a program's mask to the dtype and shape of the source mask."""
         pixels = np.ascontiguousarray(labels).view(dtype)[..., 0].astype(mask.dtype, copy=False)
         return pixels if mask.ndim < _AXES else pixels[..., None]
 
     def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
-        """What the step at an exit leaves; where that is no uint8 image any more, the pipeline ends before it."""
+        """Run the step at an exit; if its result is no uint8 image, later calls end the pipeline before it."""
         forms = {name: _form(sample[name]) for name in ("image", "mask") if name in sample}
         try:
-            done = super().run_step(place, act, sample)
+            result = super().run_step(place, act, sample)
         except PythonFallback:
             raise
         except Exception as error:
             self.step_error = error
             raise PythonFallback from error
-        if any(_form(done.get(name)) != form for name, form in forms.items()):
+        if any(_form(result.get(name)) != form for name, form in forms.items()):
             self.pipeline.compiled.convert(self.pipeline.label_of(self.programs.opaque[place][0]))
             raise PythonFallback
-        return done
+        return result
 
 
 def _form(array: Any) -> Any:
-    """The dtype of an array, and how many axes it has."""
+    """The dtype of an array, and its number of axes."""
     return getattr(array, "dtype", None), getattr(array, "ndim", None)
 
 
@@ -86,14 +86,15 @@ _TENSORS = A.ToTensorV2()
 
 @dataclass(frozen=True, slots=True)
 class CompiledCompose(Compiled):
-    """A compiled recipe that stands for the first steps of a Compose.
+    """A compiled recipe for the first steps of a Compose.
 
     Attributes:
-        last: the objects that the recipe's output stands for.
-        rest: the steps behind these, which run as they are.
-        params: of its `bboxes` and `keypoints`.
-        attributes: of it, that what runs it has as they are: what it checks; inside another Compose what that shares.
-        convert: called with the label of a step that leaves no uint8 image: those from it on are to be in `rest`.
+        last: the transforms that the recipe's output replaces.
+        rest: the steps after these, which run as they are.
+        params: the parameters of `bboxes` and `keypoints`.
+        attributes: attributes of the Compose that its pipeline takes over: its checks, and inside another Compose what
+            that shares.
+        convert: called with the label of a step that leaves no uint8 image; steps from there on belong in `rest`.
     """
 
     last: tuple[Any, ...] = ()
@@ -104,9 +105,9 @@ class CompiledCompose(Compiled):
 
 
 class ComposePipeline(Pipeline):
-    """The steps of a Compose, whose targets have albumentations' names and types, in and out.
+    """The pipeline of a Compose, with albumentations' names and types of targets.
 
-    `sample` does what `A.Compose.__call__` does once that has decided to act.
+    `sample` does what `A.Compose.__call__` does after its gate.
     """
 
     compiled: CompiledCompose
@@ -119,14 +120,14 @@ class ComposePipeline(Pipeline):
         self._lowered, sites = lower(compiled.plans[arrival].steps)
         rest, more = lower(compiled.rest)
         self._has_objects = any(isinstance(step, ObjectStep) for step in compiled.recipe.walk())
-        # Of boxes and points, by which labels are found again: not where somebody's own steps look at their columns.
+        # Rows of boxes and keypoints are numbered to find their labels, unless a user's class may look at the columns.
         self._numbers_rows = not (compiled.rest or self._has_objects)
         steps, self._rest = [*transforms_of(self._lowered)], [*transforms_of(rest)]
         super().__init__(
             compiled, arrival, [*steps, *self._rest], [*sites, *more], **_arguments(compiled, self._numbers_rows)
         )
         for each, _, _ in self.sites:
-            if getattr(each, "keys_draws", False):  # as a method of the class: the object's own is refused now
+            if getattr(each, "keys_draws", False):  # by the class's method, as the object's own now refuses
                 type(each).set_random_state(each, each.random_generator, each.py_random)
         own = self.processors.keys() - {*compiled.added.values()}
         self._own_points = {name: processor for name, processor in self.processors.items() if name in own}
@@ -143,23 +144,23 @@ class ComposePipeline(Pipeline):
 
     @cached_property
     def programs(self) -> Programs:
-        """The programs of its steps."""
+        """The native programs of the steps."""
         return Programs(self, self._lowered)
 
     @cached_property
     def program_runner(self) -> ComposeRunner:
-        """What carries out samples by programs."""
+        """Runs samples by native programs."""
         return ComposeRunner(self)
 
     @property
     def native(self) -> Program | str:
-        """What carries out samples of an image alone without Python, or why nothing does."""
+        """The native program of samples that are one image, or why there is none."""
         return self.programs.images
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
-        """One sample."""
+        """Transform one sample."""
         key = epoch, index, tile
         if "image" in targets and targets.keys() <= _IMAGE_AND_MASK and not self.programs.has_exits:
             with suppress(DataError, PythonFallback):
@@ -167,13 +168,13 @@ class ComposePipeline(Pipeline):
         return self.coming(self._arrival_of(targets))._whole(key, targets)
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> Arrival:
-        """How a sample comes: `uint8` where kernels may take it."""
+        """How a sample arrives: `uint8` where native programs can take it."""
         image, mask = targets.get("image"), targets.get("mask")
         if not (self._together.isdisjoint(targets) and isinstance(image, np.ndarray)):
             return "together"
         program = self.programs.images
         native = self.optimize != "none" and not isinstance(program, str) and not program.idle
-        least = _AXES if self._has_objects else 2  # somebody's own see images as they came
+        least = _AXES if self._has_objects else 2  # a user's class must get the image unchanged
         known = native and image.dtype == _BYTE and least <= image.ndim <= _AXES and image.size > 0
         takes = known and program.takes(np.atleast_3d(image).shape[2])  # type: ignore[union-attr]
         return "uint8" if takes and (mask is None or self._takes_mask(mask, image)) else "float32"
@@ -186,27 +187,28 @@ class ComposePipeline(Pipeline):
         return known and mask_dtype(mask.dtype, self.mask_fills) == mask.dtype
 
     def _whole(self, key: tuple[int, int, int], targets: dict[str, Any]) -> dict[str, Any]:
-        """One sample that comes as this pipeline's own plan takes it, checked, and with its labels."""
+        """Transform a sample that arrives as this pipeline's plan expects, with checks and labels."""
         data = dict(targets)
         labels = self._enter(data)
-        done = self._run_all_steps(key, data) if self.arrival in UNOPTIMIZED_INPUTS else self._run_programs(key, data)
-        if done is None:
+        plain = self.arrival in UNOPTIMIZED_INPUTS
+        result = self._run_all_steps(key, data) if plain else self._run_programs(key, data)
+        if result is None:
             return self.plain._whole(key, targets)
-        return self._leave(self._end(key, done), labels)
+        return self._leave(self._end(key, result), labels)
 
     # The steps.
 
     def _run_programs(self, key: Key, data: dict[str, Any]) -> dict[str, Any] | None:
-        """What the steps, and what stands last, leave of a sample of a uint8 image; None: that is albumentations'."""
+        """Run the steps and the output natively on a sample of a uint8 image; None: albumentations must run it."""
         image = data["image"]
         present = {name: value for name, value in data.items() if value is not None}
         present["image"] = image if image.ndim == _AXES else image[..., None]
         if self._has_objects:
-            self.usual_targets = frozenset(present)  # they may look at anything
+            self.usual_targets = frozenset(present)  # a user's class may read any target
         self.program_runner.step_error = None
         try:
             outputs = self.program_runner.run(key, present, np.empty)
-        except (DataError, PythonFallback):  # of what is wrong albumentations says so, in its own words
+        except (DataError, PythonFallback):  # albumentations raises its own error
             if self.program_runner.step_error is not None:
                 raise self.program_runner.step_error from None
             return None
@@ -217,7 +219,7 @@ class ComposePipeline(Pipeline):
         return self._as_tensors(done)
 
     def _run_all_steps(self, key: Key, targets: dict[str, Any]) -> dict[str, Any]:
-        """The same, step by step in albumentations, of any sample."""
+        """Run the steps in albumentations and the output natively, on any sample."""
         data = self.run_steps(key, targets, np.empty)
         if self.arrival == "together" or not self._sink_takes(image := data["image"]):
             return run_in_turn(self, self.compiled.last, data)
@@ -228,13 +230,13 @@ class ComposePipeline(Pipeline):
         return self._as_tensors(data)
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
-        """What the steps alone leave."""
+        """Run the steps without the output."""
         del allocate
         self.position(*key)
         mask: Any = targets.get("mask")
         known = self.arrival != "together" and not self._has_objects
         if converts := known and mask is not None and mask.dtype.kind in "iub":
-            with suppress(DataError):  # OpenCV warps no dtype that holds its labels
+            with suppress(DataError):  # no dtype that OpenCV warps holds the labels
                 targets["mask"] = mask_in(mask, targets["image"], fills=self.mask_fills).reshape(mask.shape)
         tracked = _TRACKED in targets
         data = run_in_turn(self, self.transforms, targets) if tracked else run_calls(self.step_calls, targets)
@@ -248,22 +250,22 @@ class ComposePipeline(Pipeline):
         return known and (normalize is None or len(normalize.mean) in (1, np.atleast_3d(image).shape[2]))
 
     def _as_tensors(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A sample whose image the output has laid out, with the rest of what ToTensorV2 does."""
+        """Finish ToTensorV2 for a sample whose image the output has made C×H×W."""
         if self.recipe.output.layout == "chw":
             act = {**functions_of(self.compiled.last[-1]), "image": _TENSORS.apply_to_mask}
             data |= {name: act[name](value) for name, value in data.items() if name in act and value is not None}
         return data
 
     def _end(self, key: tuple[int, int, int], data: dict[str, Any]) -> dict[str, Any]:
-        """A sample behind the steps that run as they are."""
+        """Run the remaining steps as they are."""
         if self._rest:
             self.position(*key)
         return run_in_turn(self, self._rest, data)
 
-    # What lies on the image.
+    # Boxes, keypoints and labels.
 
     def _enter(self, data: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Check a sample, let albumentations have its boxes and keypoints, and return their labels; changes it."""
+        """Check a sample and preprocess its boxes and keypoints, in place; returns their labels."""
         labels = dict[str, dict[str, Any]]()
         for name, processor in self._own_points.items():
             if self._numbers_rows:
@@ -274,23 +276,23 @@ class ComposePipeline(Pipeline):
         return labels
 
     def _leave(self, data: dict[str, Any], labels: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        """The sample as it came, its labels those of the boxes and keypoints that are left."""
+        """Postprocess a sample, with the labels of the boxes and keypoints that remain."""
         data = self.postprocess(data)
         if "keypoints" in self._own_points and isinstance(data.get("keypoints"), np.ndarray):
             data["keypoints"] = data["keypoints"].astype(np.float32, copy=False)
         for name, fields in labels.items():
             rows = np.array(data.pop(rows_of(name)), int)
             if data.get(name) is not None:
-                data |= {each: _chosen(labels_before, rows) for each, labels_before in fields.items()}
+                data |= {each: _select_labels(labels_before, rows) for each, labels_before in fields.items()}
         return data
 
     def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
-        """Arrays that no result may be; None: somebody's own steps may leave others that they write to again."""
+        """The caller's arrays, which may not be results; None: no array may be, as a user's class may reuse its own."""
         return None if self._has_objects else (targets.get("image"), targets.get("mask"))
 
 
 def _arguments(compiled: CompiledCompose, numbers_rows: bool) -> dict[str, Any]:
-    """Arguments of a Compose for boxes and keypoints, with a label field more that numbers them where it can."""
+    """Arguments of a Compose for boxes and keypoints, with `numbers_rows` plus a label field of row numbers."""
     arguments = {}
     for name, original in compiled.params.items():
         params = arguments[f"{_ARGUMENTS[name]}_params"] = copy(original)
@@ -299,6 +301,6 @@ def _arguments(compiled: CompiledCompose, numbers_rows: bool) -> dict[str, Any]:
     return arguments
 
 
-def _chosen(labels: Any, rows: np.ndarray) -> Any:
-    """The labels of some rows: of an array, n or n×1, an array, else a list."""
+def _select_labels(labels: Any, rows: np.ndarray) -> Any:
+    """The labels of some rows: as an array for an array, (n,) or (n, 1), else as a list."""
     return labels.reshape(len(labels))[rows] if isinstance(labels, np.ndarray) else [labels[row] for row in rows]

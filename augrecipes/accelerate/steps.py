@@ -1,4 +1,4 @@
-"""Objects of albumentations as steps: those that a recipe could say as such, all others as the objects they are."""
+"""Converts albumentations' objects to steps of recipes, or to steps that hold the object."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ _SEQUENCES = (A.Sequential.__call__, A.Compose.__call__)
 
 
 def flat(transforms: Sequence[Any]) -> list[Any]:
-    """The transforms of a pipeline, with those of sequences that always act in the place of these."""
-    transforms_in_turn = []
-    for each in transforms:
-        transforms_in_turn += flat(each.transforms) if is_sequence(each) and each.p >= 1 else [each]
-    return transforms_in_turn
+    """The transforms of a pipeline, with sequences that always act replaced by their transforms."""
+    flattened = []
+    for transform in transforms:
+        is_open = is_sequence(transform) and transform.p >= 1
+        flattened += flat(transform.transforms) if is_open else [transform]
+    return flattened
 
 
 def is_sequence(transform: Any) -> bool:
     """Whether an object runs its transforms in turn, as albumentations' own sequences do."""
     is_accelerated = getattr(transform, "why_not", None) == ""
-    return type(transform).__call__ in _SEQUENCES or is_accelerated  # step by step
+    return type(transform).__call__ in _SEQUENCES or is_accelerated
 
 
 def sites_of(transforms: Sequence[Any], group: str = "") -> list[str]:
-    """The labels that key the draws of some transforms, by their classes' names: of what runs natively or not."""
+    """The labels that key the draws of transforms, by the names of their classes."""
     names = [type(transform).__name__ for transform in transforms]
     return [f"{group}{name}#{names[: place + 1].count(name)}" for place, name in enumerate(names)]
 
 
 def part_sites(transform: Any, site: str) -> Iterator[str]:
-    """The labels of the transforms in a group that bears a label, and of those in them, as `parts_of` has these."""
+    """The labels of the transforms inside a group, in the order of `parts_of`."""
     inside = [] if next(parts_of(transform), None) is None else transform.transforms
     for part, label in zip(inside, sites_of(inside, f"{site}/"), strict=True):
         yield label
@@ -52,7 +53,7 @@ def part_sites(transform: Any, site: str) -> Iterator[str]:
 
 
 def step_of(transform: Any, site: str) -> Step:
-    """An object as a step with a label."""
+    """Convert an object to a step with a label."""
     name = groups.SEQUENTIAL if is_sequence(transform) else _GROUPS.get(type(transform))
     if name is not None and not transform.transforms:
         return Step(groups.NO_OP, p=0.0, site=site)
@@ -66,13 +67,13 @@ def step_of(transform: Any, site: str) -> Step:
 
 
 def _once(step: Step) -> Step:
-    """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
+    """A step of OneOf; a step with its own gate is put into a group with its weight."""
     gated = step.name in groups.GATED and step.p != 1
     return Step(groups.SEQUENTIAL, p=step.p, steps=(step,), site=f"{step.site}/once") if gated else step
 
 
 def _known_step(transform: Any, site: str) -> Step | None:
-    """A step that makes an object with the very arguments of this one; None: none is known to."""
+    """The step of a recipe that makes an object with the same arguments; None: there is none."""
     name = type(transform).__name__
     if not is_known(type(transform)) or name in OUTPUTS or _is_altered(transform):
         return None
@@ -85,26 +86,27 @@ def _known_step(transform: Any, site: str) -> Step | None:
 
 
 def _is_altered(transform: Any) -> bool:
-    """Whether somebody has put functions of their own into an object."""
+    """Whether methods of an object were replaced by other functions."""
     return any(callable(value) and hasattr(type(transform), key) for key, value in vars(transform).items())
 
 
 def object_step(transform: Any, site: str) -> ObjectStep:
-    """An object as a step that runs as it is."""
-    name = f"{type(transform).__module__}.{type(transform).__name__}"  # no name that rules know
+    """A step that holds an object and runs it as it is."""
+    # With its module, so that no rewrite rule takes it for a known class.
+    name = f"{type(transform).__module__}.{type(transform).__name__}"
     p = float(getattr(transform, "p", 1.0))
     return ObjectStep(name, p=p, site=site, source=transform, parts=tuple(part_sites(transform, site)))
 
 
 def converts(transform: Any) -> bool:
-    """Whether an object, or one inside it, changes what the dtype or the layout of an image is."""
+    """Whether an object, or one inside it, changes the dtype or the layout of images."""
     name = type(transform).__name__
     own = name in OUTPUTS or op_record(name).changes_dtype
     return own or any(map(converts, getattr(transform, "transforms", ())))
 
 
 def output_and_last(transforms: Sequence[Any]) -> tuple[Output, tuple[Any, ...]]:
-    """What the first objects behind all steps make of a uint8 image at once, and these."""
+    """The output that the first of these transforms make of a uint8 image together, and those transforms."""
     output, count = UINT8_HWC, 0
     for transform in transforms:
         if transform.p < 1 or _is_altered(transform) or (more := _output_behind(output, transform)) is None:
@@ -114,7 +116,7 @@ def output_and_last(transforms: Sequence[Any]) -> tuple[Output, tuple[Any, ...]]
 
 
 def _output_behind(output: Output, transform: Any) -> Output | None:
-    """What an image is once an object has acted on such an output; None: no output does that."""
+    """The output after a transform has acted on an output; None: there is no such output."""
     if output.layout == "chw":
         return None
     if type(transform) is A.ToTensorV2:
@@ -125,6 +127,7 @@ def _output_behind(output: Output, transform: Any) -> Output | None:
         return replace(output, dtype="float32", range=(0.0, 255.0 / (transform.max_value or 255.0)))
     if type(transform) is A.Normalize and transform.normalization == "standard":
         unit = transform.max_pixel_value / 255.0
-        mean, std = (tuple(unit * level for level in native_op.flat(each)) for each in (transform.mean, transform.std))
+        constants = transform.mean, transform.std
+        mean, std = (tuple(unit * level for level in native_op.flat(values)) for values in constants)
         return replace(output, dtype="float32", normalize=Normalize(mean, std))
     return None

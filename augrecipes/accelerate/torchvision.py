@@ -1,4 +1,4 @@
-"""A Compose of torchvision, version 2 or 1, that runs through the compiler, and is called as it was before."""
+"""A torchvision Compose, version 2 or 1, that runs through the compiler, with the same interface."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _NAMES = FOREIGN["torchvision"]["transforms"]
 
 
 def _names(call: Call) -> set[str]:
-    return {each.name for each in call.walk()}
+    return {inner.name for inner in call.walk()}
 
 
 def is_random(call: Call) -> bool:
     """Whether a transform, or one inside it, draws anything."""
     begins = tuple(_NAMES["drawn"])
-    return any(each.name.lower().startswith(begins) and each.args.get("p") not in (0, 1) for each in call.walk())
+    return any(inner.name.lower().startswith(begins) and inner.args.get("p") not in (0, 1) for inner in call.walk())
 
 
 def _why_not(call: Call, following: Sequence[Call], *, evaluates: bool) -> str:
-    """Why a transform runs as it was: pixels, or what is drawn, would be otherwise. Empty: they would not."""
+    """Why a transform must run as it was, because pixels or draws would differ; empty: it need not."""
     if evaluates and not _names(call).isdisjoint(_NAMES["near"]):
         return "an evaluation keeps the pixels of torchvision"
-    how = " ".join(str(each.args.get("interpolation")).lower() for each in call.walk())
-    if any(mode in how for mode in _NAMES["smooth"]):
+    interpolations = " ".join(str(inner.args.get("interpolation")).lower() for inner in call.walk())
+    if any(mode in interpolations for mode in _NAMES["smooth"]):
         return "its interpolation differs here"
-    is_whole = all(each.name not in _NAMES["crops"] for each in following)
+    is_whole = all(later.name not in _NAMES["crops"] for later in following)
     if is_whole and call.name in _NAMES["shorter"] and np.size(call.args["size"]) == 1:
         return "the longer side is rounded here, cut off there"
     differs = not _names(call).isdisjoint(_NAMES["otherwise"]) or draft_of([call]).notes
@@ -52,13 +52,13 @@ def _why_not(call: Call, following: Sequence[Call], *, evaluates: bool) -> str:
 
 
 def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
-    """What the transforms do, to images of Pillow or to tensors."""
+    """The recipe draft of transforms, for Pillow images or for tensors."""
     draft = RecipeDraft("accelerated", "a pipeline of torchvision")
     convert(draft, Call(COMPOSE, children=tuple(calls)))
     if not by_pillow:
         draft.keys["output"]["layout"] = "chw"
     elif [call.name for call in calls[:1]] not in (["PILToTensor"], ["ToImage"]):
-        # Pillow always smooths; its nearest pixel is another.
+        # Pillow always antialiases, and rounds nearest neighbours differently.
         for line in draft.lines():
             if "area_for_downscale" in takes_of(line.name):
                 exact = line.args.get("interpolation") == "nearest"
@@ -68,14 +68,14 @@ def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
 
 @dataclass(slots=True)
 class TransformRun:
-    """Some transforms in a row.
+    """Consecutive transforms that run natively together, or as they were.
 
     Attributes:
-        transforms: as they were.
-        calls: the same as the importer reads them; empty: they run as they were.
-        why: why they do, always or in the last call; empty: they ran natively.
-        optimize: how the others are compiled.
-        number: of the run; different ones draw different numbers.
+        transforms: the original transforms.
+        calls: the transforms as the importer reads them; empty: they run as they were.
+        why: why they run, or ran in the last call, as they were; empty: natively.
+        optimize: optimisation of the native pipeline.
+        number: number of the run, which keys its draws.
     """
 
     transforms: Sequence[Any]
@@ -84,24 +84,24 @@ class TransformRun:
     optimize: Optimize
     number: int
     _pipelines: dict[bool, Any] = field(default_factory=dict)
-    # By kinds of images; None: one did not run natively, and none before it had.
+    # Result converters by kind of image; None: the first image of the kind did not run natively.
     _forms: dict[Any, Callable[[np.ndarray], Any] | None] = field(default_factory=dict)
 
     def as_it_was(self, *inputs: Any) -> tuple[Any, ...]:
-        """A sample, by the transforms themselves."""
+        """Run the original transforms on a sample."""
         for transform in self.transforms:
             result = transform(*inputs)
             inputs = result if len(inputs) > 1 else (result,)
         return inputs
 
     def image(self, image: Any, key: tuple[int, int]) -> Any:
-        """An image with the draws of a key: natively where it is one that recipes take."""
+        """Transform an image with the draws of a key, natively where recipes take such images."""
         if self._forms.get(kind := signature_of(image), self._form) is None:
             return self.as_it_was(image)[0]
         try:
             pixels = self.pipeline(by_pillow=isinstance(kind, str)).run(*key, 0, {"image": _pixels(image)})["image"]
             form = self._forms[kind] = self._forms.get(kind) or self._form(image, pixels)
-        except Exception as error:  # never refuse what works without us; the transforms say themselves what is wrong
+        except Exception as error:  # never refuse what works without us; the transforms raise their own errors
             self.why = f"the last image ran as it was: {error}"
             self._forms.setdefault(kind, None)
             return self.as_it_was(image)[0]
@@ -109,19 +109,19 @@ class TransformRun:
         return form(pixels)
 
     def _form(self, image: Any, pixels: np.ndarray) -> Callable[[np.ndarray], Any]:
-        """What makes of pixels what the transforms give of such an image; ValueError: pixels do not do for that."""
+        """A converter of pixels to the type that the transforms return; ValueError where that is not possible."""
         with torch.random.fork_rng(devices=()):
-            (theirs,) = self.as_it_was(image)
-        is_tensor = isinstance(theirs, torch.Tensor)
-        wanted = (str(theirs.dtype)[6:], len(theirs)) if is_tensor else ("uint8", len(theirs.getbands()))
+            (result,) = self.as_it_was(image)
+        is_tensor = isinstance(result, torch.Tensor)
+        wanted = (str(result.dtype)[6:], len(result)) if is_tensor else ("uint8", len(result.getbands()))
         if (str(pixels.dtype), pixels.shape[0 if is_tensor else 2]) != wanted:
-            raise ValueError(f"{type(theirs).__name__} of another type comes out")
+            raise ValueError(f"the transforms return another {type(result).__name__}")
         if is_tensor:
-            return lambda pixels: torch.from_numpy(pixels).as_subclass(type(theirs))
+            return lambda pixels: torch.from_numpy(pixels).as_subclass(type(result))
         return lambda pixels: Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[..., 0])
 
     def pipeline(self, *, by_pillow: bool = True) -> Any:
-        """What runs it natively, for images of Pillow or tensors."""
+        """The native pipeline of the run, for Pillow images or for tensors."""
         if by_pillow not in self._pipelines:
             recipe = replace(draft_of(self.calls, by_pillow=by_pillow).whole_recipe(), max_bytes=None)
             self._pipelines[by_pillow] = build(recipe, "train", self.optimize, self.number)
@@ -132,11 +132,12 @@ class TransformRun:
         native = self.pipeline().native if self.calls else ""
         opaque = () if isinstance(native, str) else (type(step).__name__ for step, _ in native.opaque.values())
         how = "native" if self.calls else "as it was"
-        yield from (StepReport(type(each).__name__, how, self.why or ", ".join(opaque)) for each in self.transforms)
+        for transform in self.transforms:
+            yield StepReport(type(transform).__name__, how, self.why or ", ".join(opaque))
 
 
 def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]:
-    """The transforms in runs: those that one recipe holds, and between them those that run as they were."""
+    """Divide transforms into runs that one recipe can hold, and runs that stay as they were."""
     calls = [read_transform(each, "pipeline", repeat(place)) for place, each in enumerate(transforms)]
     draft, evaluates, ended = draft_of(calls), not any(map(is_random, calls)), ""
     left = {each.line: each.message.partition(": ")[0] for each in (*draft.left_out(), *draft.faults())}
@@ -156,7 +157,7 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]
 
 
 def signature_of(image: Any) -> object:
-    """What tells kinds of images apart, of Pillow the mode; None: no recipe takes it."""
+    """The kind of an image, for Pillow its mode; None: no recipe takes it."""
     if isinstance(image, Image.Image):
         return image.mode if image.mode in ("RGB", "L") else None
     is_plain = isinstance(image, torch.Tensor) and (image.dtype, image.ndim, image.is_cpu) == (torch.uint8, 3, True)
@@ -167,7 +168,7 @@ def signature_of(image: Any) -> object:
 def _pixels(image: Any) -> np.ndarray:
     """An image as an array H×W×C."""
     if isinstance(image, torch.Tensor):
-        rows = image.permute(1, 2, 0)  # as most readers of files have them
+        rows = image.permute(1, 2, 0)  # contiguous, if a reader has permuted H×W×C before
         return rows.numpy() if rows.is_contiguous() else cv2.merge([*image.numpy()]).reshape(rows.shape)
     return np.atleast_3d(np.array(image))
 
@@ -178,18 +179,18 @@ _announced: list[str] = []
 
 
 class TorchvisionCompose(KeyedCopy):
-    """What makes a Compose of torchvision run through the compiler: see `augrecipes.accelerate.accelerate`."""
+    """An accelerated Compose of torchvision: see `augrecipes.accelerate.accelerate`."""
 
     @staticmethod
     @cache
     def class_of(source: Any) -> type[TorchvisionCompose]:
-        """The class of what is made of a Compose of this class, of which it is one, too."""
-        method = "forward" if hasattr(source, "forward") else "__call__"  # those of version 2 are modules of torch
+        """The accelerated subclass of a Compose class."""
+        method = "forward" if hasattr(source, "forward") else "__call__"  # classes of version 2 are torch modules
         is_own = getattr(source, method) is not getattr(_library_class(source), method)
         return class_made(TorchvisionCompose, source, is_own=is_own, **{method: TorchvisionCompose._apply})
 
     def _apply(self, *inputs: Any) -> Any:
-        """A sample, as the Compose takes and gives it, with draws that no other call makes."""
+        """Transform a sample as the Compose does, with draws that no other call makes."""
         key = self._key()
         for run in self.current():
             inputs = _run_sample(run, key, inputs)
@@ -209,7 +210,7 @@ class TorchvisionCompose(KeyedCopy):
 
 
 def _run_sample(run: TransformRun, key: tuple[int, int], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A sample behind a run; as it was where it is more than an image and what goes through transforms untouched."""
+    """Run a sample; natively only if it is one image with values that transforms pass through."""
     if run.calls:
         leaves, spec = tree_flatten(inputs)
         images = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Image.Image | torch.Tensor | np.ndarray)]
@@ -222,12 +223,12 @@ def _run_sample(run: TransformRun, key: tuple[int, int], inputs: tuple[Any, ...]
 
 
 def _library_class(source: Any) -> Any:
-    """The class of torchvision that a class is, or is made of; `object`: none."""
-    return next((each for each in source.__mro__ if each.__module__.startswith(_HOME)), object)
+    """The torchvision class that a class is or inherits from; `object`: none."""
+    return next((base for base in source.__mro__ if base.__module__.startswith(_HOME)), object)
 
 
 def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> TorchvisionCompose:
-    """A Compose, or one of some transforms, that is accelerated."""
+    """Accelerate a Compose, or transforms as a Compose."""
     compose = parts[0]
     if len(parts) > 1 or _library_class(type(compose)).__name__ != COMPOSE:
         second = any(_library_class(type(part)).__module__.startswith(f"{_HOME}.v2") for part in parts)

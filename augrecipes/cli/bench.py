@@ -30,7 +30,7 @@ def bench(args: Namespace) -> None:
     says which to use.
 
     --train-step runs a file of yours, train.py or train.py:NAME, or a package.module[:NAME]. NAME, by default model, is
-    an nn.Module or a function that returns one. It gets batch["image"]; of pairs the smallest scale, of views each one:
+    an nn.Module or a function that returns one. It gets batch["image"], the smallest scale of pairs, or each view:
 
     \b
       model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.LazyLinear(10))

@@ -1,25 +1,25 @@
-"""Every private part of albumentations and torch that augrecipes takes hold of, and the versions it is proven against.
+"""All uses of private parts of albumentations and torch, and the versions against which they are proven.
 
-Nothing else imports albumentations, or looks behind torch's public names: with a new version this is all there is to
-prove again. `guard` decides which albumentations may be imported; `albumentations` and `torch` hold the hooks.
+No other package imports albumentations or uses private names of torch: for a new version only this one is to be proven
+again. `guard` decides which albumentations may be imported; `albumentations` and `torch` hold the hooks.
 """
 
 import os
 from functools import cache
 from typing import Any
 
-# The base of classes of ours that come in front of one of albumentations: to type checkers they have all that it has.
+# The base of mixins for classes of albumentations: Any, so that type checkers allow the attributes of those.
 Mixin: Any = object
 
 
 def stay_offline() -> None:
-    """Keep albumentations from asking the network for a newer release whenever it is imported, here or by others."""
+    """Keep albumentations from asking the network for a newer release when it is imported, anywhere in the process."""
     os.environ["NO_ALBUMENTATIONS_UPDATE"] = "1"
 
 
 @cache
 def normals() -> int:
-    """The address of numpy's `random_standard_normal`, for native code: it takes a generator; 0: that is not told."""
+    """The address of numpy's C function `random_standard_normal`, for native code; 0: it is not exported."""
     import ctypes
 
     from numpy.random import _generator

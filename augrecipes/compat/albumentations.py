@@ -1,7 +1,7 @@
-"""albumentations itself, let in by the guard, and the hooks into it. Proven against what `guard.PROVEN` says.
+"""albumentations, imported by the guard, and hooks into its private parts, proven against `guard.PROVEN`.
 
-What is private there, or done in a way that another release may do otherwise: processors of boxes (see
-`boxes`), the functions and keys that transforms keep of themselves, and which step a traceback went through.
+Private, or likely to change with a release, are the processors of boxes (see `boxes`), the functions and keys that
+transforms cache, and the frames of a traceback.
 """
 
 # ruff: noqa: E402  the guard comes first
@@ -61,7 +61,7 @@ _saved: dict[str, Callable[[Any], Any]] = {}
 
 
 def restore_composes(make: Callable[[Any], Any], saved: dict[str, Any]) -> None:
-    """Let `A.from_dict` do something with each Compose that it makes of this dict, in this process."""
+    """Register a function that `A.from_dict` applies to each Compose that it makes from this dict, in this process."""
     _saved[repr(saved)] = make
     SERIALIZABLE_REGISTRY["Compose"] = _restored
 
@@ -73,7 +73,7 @@ def _restored(*args: Any, **kwargs: Any) -> Any:
 
 
 class Compose(A.Compose):  # type: ignore[misc]
-    """An `A.Compose` that does not warn of boxes that no step moves: a recipe, or a part of one, may have no steps."""
+    """An `A.Compose` that does not warn of boxes that no step moves, as a recipe or a part of it may have no steps."""
 
     def _set_keys(self) -> None:
         self._available_keys.update(self.processors)
@@ -81,13 +81,13 @@ class Compose(A.Compose):  # type: ignore[misc]
 
 
 def wrap_apply(step: Any, by: Callable[..., Any], *more: Any) -> None:
-    """Let `by(*more, apply, image, ...)` do what a transform's `apply` did. Only before it is put into a group."""
+    """Replace a transform's `apply` by `by(*more, apply, image, ...)`. Only before it is put into a group."""
     step.apply = partial(by, *more, step.apply)
-    step._set_keys()  # albumentations keeps the functions that it calls
+    step._set_keys()  # albumentations caches the functions that it calls
 
 
 def change_class(step: Any, cls: type) -> None:
-    """Make a transform one of a subclass. Only before it is put into a group."""
+    """Change a transform's class to a subclass. Only before it is put into a group."""
     step.__class__ = cls
     step._set_keys()
 
@@ -95,17 +95,17 @@ def change_class(step: Any, cls: type) -> None:
 def add_mixin(step: Any, mixin: type) -> None:
     """Put a class in front of a transform's own. Only before it is put into a group."""
     cls: Any = type(step)
-    # ABC keeps it out of albumentations' register of classes, in which it would take the other's place.
+    # ABC keeps it out of albumentations' registry, where it would replace the original class.
     change_class(step, type(cls)(cls.__name__, (mixin, cls, ABC), {"__module__": cls.__module__}))
 
 
 def preprocessed_mask(step: Any, mask: np.ndarray) -> np.ndarray:
-    """A mask as CropNonEmptyMaskIfExists looks for places in it."""
+    """The mask in which CropNonEmptyMaskIfExists searches for a place."""
     return np.asarray(step._preprocess_mask(mask))
 
 
 def require_channels(channels: int, apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Refuse an image of other channels than there are values for: albumentations leaves the rest as memory was."""
+    """Refuse an image whose channels are not as many as the values: albumentations leaves the others uninitialised."""
     has = img.shape[2] if img.ndim > 2 else 1
     if has != channels:
         raise ValueError(f"its arguments have a value for each of {channels} channels, and the image has {has}")
@@ -113,12 +113,12 @@ def require_channels(channels: int, apply: Callable[..., Any], img: Any, *args: 
 
 
 def apply_to_copy(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Let a transform that writes into the image it is given have a copy of it."""
+    """Apply a transform that writes into its input to a copy of the image."""
     return apply(img.copy(), *args, **params)
 
 
 def check_result(apply: Callable[..., Any], img: Any, *args: Any, **params: Any) -> Any:
-    """Refuse what a class of the user's returns, unless recipes take it: otherwise some later step is blamed."""
+    """Refuse the result of a user's class if its dtype is wrong; otherwise the error would name a later step."""
     image = apply(img, *args, **params)
     if (dtype := getattr(image, "dtype", type(image).__name__)) not in ("uint8", "float32"):
         raise TypeError(f"`apply` returned {dtype}, no uint8 (0..255) or float32 (0..1): end in `.astype(img.dtype)`")
@@ -126,25 +126,25 @@ def check_result(apply: Callable[..., Any], img: Any, *args: Any, **params: Any)
 
 
 def running(error: BaseException) -> Iterator[Any]:
-    """The objects whose methods `error` came through, the outermost first."""
+    """The objects in whose methods `error` was raised or passed on, the outermost first."""
     return (names.get("self") for names in variables(error))
 
 
 def variables(error: BaseException) -> Iterator[dict[str, Any]]:
-    """What the functions that `error` came through know by name, the outermost first."""
+    """The local variables of the functions through which `error` passed, the outermost first."""
     return (frame.f_locals for frame, _ in walk_tb(error.__traceback__))
 
 
 def accept_unconverted(processor: Any) -> None:
-    """Let an albumentations processor take what other steps have left, in its own terms, instead of a sample's."""
+    """Make an albumentations processor take boxes or points in its own format, as earlier steps left them."""
     convert = processor.check_and_convert
 
-    def only_back(data: np.ndarray, shape: Any, direction: str = "to") -> Any:
+    def convert_back(data: np.ndarray, shape: Any, direction: str = "to") -> Any:
         return data if direction == "to" else convert(data, shape, direction)
 
-    processor.check_and_convert = only_back
+    processor.check_and_convert = convert_back
 
 
 def skip_filtering(processor: Any) -> None:
-    """Let an albumentations processor leave what the steps have left: not filtered once more, not converted."""
+    """Make an albumentations processor neither filter nor convert the results of the steps."""
     processor._process_single_field = lambda name, data, shape: data

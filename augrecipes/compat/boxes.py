@@ -1,8 +1,7 @@
-"""What lies between a sample's boxes and keypoints and its steps: conversions, checks, filters, and labels.
+"""Conversions, checks and filters of boxes, in place of those of albumentations' processors.
 
-albumentations' processors ask for this before the steps, behind each of them and at the end. Boxes are shares of the
-image's sides there, float64, and lose what is beyond the sides; those without width or height are dropped. Labels are
-encoded once.
+The processors run before the steps, after each step and at the end. In between, boxes are float64 in shares of the
+image's sides, clipped to the image; boxes without width or height are dropped. Labels are encoded once.
 """
 
 from collections.abc import Callable
@@ -16,21 +15,21 @@ from augrecipes.compat.keypoints import NO_MOVES, PointRules, moved_rows
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of, library
 
-_LEAST = 1e-3  # px: what is thinner has no width
-_ROUNDING, _WHOLE = 1e-7, 1 - 1e-6  # px, px²; what counts as all of a box
-_BEYOND = 1e-5  # of a side, by which rounding may take a box beyond it
-# As native/boxes.c numbers what boxes are: in a recipe's format; cut at the sides; as they come, and as they leave.
+_LEAST = 1e-3  # px, the least width and height of a box
+_ROUNDING, _WHOLE = 1e-7, 1 - 1e-6  # px and px², tolerance of limits; share of a box that counts as all of it
+_BEYOND = 1e-5  # share of a side by which rounding may move a box beyond it
+# Numbers and flags of native/boxes.c: the recipe's format; clip to the image; convert at the start, and at the end.
 _FORMS = {"albumentations": 0, "pascal_voc": 1, "coco": 3, "yolo": 6}
 _CLIPPED, COMES, LEAVES = 8, 16, 32
 
 
 def prepare(processor: Any, rows: str | None) -> None:
-    """Let a processor of a pipeline do what this module says.
+    """Replace the functions of a pipeline's processor by those of this module.
 
     Args:
-        processor: of boxes or keypoints.
-        rows: of the label fields the one that counts the rows 0, 1, 2, ...: only these come back; None: there is none,
-            and labels are albumentations'.
+        processor: a processor of boxes or keypoints.
+        rows: the label field that numbers the rows 0, 1, 2, ..., and which alone is returned; None: there is no such
+            field, and albumentations returns the labels.
     """
     if rows is not None:
         processor._remove_label_fields = partial(_without_labels, processor, rows)
@@ -42,13 +41,13 @@ def prepare(processor: Any, rows: str | None) -> None:
 
 
 def _preprocess(processor: Any, preprocess: Callable[[dict[str, Any]], None], data: dict[str, Any]) -> None:
-    """What the class does, without the labels of the sample before."""
+    """Preprocess as the class does, without the labels of the sample before."""
     processor.label_manager = LabelManager()
     preprocess(data)
 
 
 class BoxRules:
-    """What is done to boxes, by the recipe's `inputs`."""
+    """Converts and filters boxes by the recipe's `inputs`."""
 
     def __init__(self, params: Any) -> None:
         self._format, self._clip, self._drops = params.format, params.clip, params.filter_invalid_bboxes
@@ -58,7 +57,7 @@ class BoxRules:
         self._form = _FORMS[params.format] | _CLIPPED * params.clip
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
-        """Boxes cut at the image's sides, of those of which enough is left."""
+        """Clip boxes to the image, and drop those below the limits."""
         boxes = np.array(data, float, order="C")
         if not boxes.size:
             return boxes.reshape(0, max(4, boxes.shape[-1]))
@@ -68,26 +67,26 @@ class BoxRules:
         return self.move(boxes, NO_MOVES, (height, width), 0, True)
 
     def move(self, boxes: np.ndarray, moves: np.ndarray, size: Any, form: int, passed: bool) -> np.ndarray:
-        """Boxes float64 behind some moves, filtered after each, by the native kernel and in their memory.
+        """Move boxes by the native kernel, in place, and filter them after each move.
 
         Args:
-            boxes: rows of them, and more.
-            moves: as native/moves.h has them.
-            size: height and width of the image before.
-            form: whether they are the recipe's before that, COMES, and after it, LEAVES.
-            passed: whether they are filtered before the first move, too.
+            boxes: float64 (n, 4 or more).
+            moves: the moves, in the layout of native/moves.h.
+            size: height and width of the image before the moves, px.
+            form: flags: boxes have the recipe's format before (COMES) and after (LEAVES) the moves.
+            passed: whether to filter before the first move, too.
 
         Raises:
-            ValueError: one of those that come has no place on the image.
+            ValueError: a row is not finite, or beyond all images.
         """
         form |= self._form if form else 0
         return moved_rows(boxes, moves, size, self._needs_address, form, passed)
 
     def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
-        """Boxes of the recipe's format as shares of the sides (`to`), and back.
+        """Convert boxes from the recipe's format to shares of the sides (`to`), or back.
 
         Raises:
-            DataError: a box has no place or no size, or lies beyond the image.
+            DataError: a box is not finite, has no size, or lies beyond the image.
         """
         boxes = np.array(data, float)
         if not boxes.size:
@@ -109,7 +108,7 @@ class BoxRules:
             low -= high / 2
         if self._format in ("coco", "yolo"):
             high += low
-        thin = _LEAST / min(width, height)  # at most what has no width, which may be dropped
+        thin = _LEAST / min(width, height)  # a quick test, by the smaller side; others are tested exactly below
         if all(0 <= a <= c - thin and c <= 1 and 0 <= b <= d - thin and d <= 1 for a, b, c, d in corners.tolist()):
             return boxes
         if not self._drops:
@@ -143,14 +142,13 @@ class BoxRules:
 
 
 def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarray) -> np.ndarray:
-    """What the native kernel of boxes does, bit for bit: the definition, for machines without it.
+    """Clip and filter boxes, equal to the native kernel bit for bit: for machines without it.
 
     Args:
-        boxes: count × columns float64; of each the first four are left, top, right and bottom, in shares of the sides.
-        height: of the image, px.
-        width: the same.
-        needs: area (px²), visibility, width and height (px) that a box must have, and by how much one side may be the
-            longer, or -1.
+        boxes: float64 (n, 4 or more), first left, top, right and bottom in shares of the sides.
+        height: height of the image, px.
+        width: width of the image, px.
+        needs: the least area (px²), visibility, width and height (px) of a box, and its greatest aspect ratio, or -1.
     """
     corners = boxes[:, :4]
     cut = np.where(corners < 0, 0.0, np.where(corners > 1, 1.0, corners))
@@ -165,7 +163,7 @@ def filter_boxes(boxes: np.ndarray, height: float, width: float, needs: np.ndarr
 
 
 def _without_labels(processor: Any, rows: str, data: dict[str, Any], name: str) -> None:
-    """The array without columns of labels, and the rows that are left."""
+    """Remove the columns of labels from a target's array, and set the numbers of the rows that remain."""
     fields, array = processor.params.label_fields, data[name]
     first = array.shape[1] - len(fields)
     data.update(dict.fromkeys(fields, ()))

@@ -1,10 +1,10 @@
-"""Import albumentations: the proven version alone, as late as possible, without the network or torch.
+"""Imports albumentations: only proven versions, as late as possible, without network or torch.
 
-Three distributions bring a package of this name. albumentations is the one that everything is proven against.
-nrtk-albumentations, a fork of its last release under the same licence, may stand in for it, should it ever be gone;
-records then name it, since its pixels may differ. AlbumentationsX, of another licence, is refused.
+Three distributions contain a package of this name. albumentations is the original. nrtk-albumentations, a fork of its
+last release under the same licence, may replace it; records then name it, as its pixels may differ. AlbumentationsX,
+under another licence, is refused.
 
-Also, without an import of it: what its constructors warn of, how they are built, and what they check.
+Also, without an import: the warnings of its constructors, how these are built, and what they check.
 """
 
 import importlib
@@ -23,27 +23,27 @@ from augrecipes.compat import stay_offline
 from augrecipes.errors import AugrecipesError
 
 VERSION = "2.0.8"
-# Distributions that may bring it, each in the version that is proven.
+# Distributions that contain it, with their proven versions.
 PROVEN = {"albumentations": VERSION, "nrtk-albumentations": "2.3.0"}
 REFUSED = "albumentationsx"
 
 _state = {"without_torch": False}
-_thread = threading.local()  # `messages` that this thread collects
+_thread = threading.local()  # `messages`: warnings that this thread collects
 _INSTALL = f"pip install albumentations=={VERSION}"
 
 
 def without_torch() -> None:
-    """Ask for an import that leaves torch and scipy out: for commands that look at recipes and touch no pixels.
+    """Import albumentations without torch and scipy, for commands that read recipes and touch no pixels.
 
-    Only a process of our own may ask for it (the command line does): what albumentations could not import it does
-    without until the process ends. No effect once albumentations or torch is imported.
+    Only the command line may call this: albumentations lacks these imports until the process ends. No effect once
+    albumentations or torch is imported.
     """
     _state["without_torch"] = True
 
 
 @cache
 def installed_version() -> str:
-    """What decides pixels, for records: a version of albumentations, or of what stands in for it; imports nothing.
+    """The version of albumentations, or name and version of the fork, for records; imports nothing.
 
     >>> installed_version()
     '2.0.8'
@@ -74,8 +74,8 @@ def refuse_others(versions: dict[str, str], refused: str | None) -> None:
     """Raise unless exactly one distribution brings albumentations, in its proven version.
 
     Args:
-        versions: by distribution, of those in `PROVEN`.
-        refused: the version of AlbumentationsX, where that is installed.
+        versions: the installed version of each distribution in `PROVEN`.
+        refused: the installed version of AlbumentationsX; None: it is not installed.
 
     >>> refuse_others({"nrtk-albumentations": "2.3.0"}, None)
     >>> refuse_others({"albumentations": "1.4.0"}, None)
@@ -107,7 +107,7 @@ def _installed() -> dict[str, str]:
 
 
 def version_of(distribution: str) -> str | None:
-    """Of an installed distribution; None where it is not there."""
+    """The version of a distribution; None: it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -117,17 +117,17 @@ def version_of(distribution: str) -> str | None:
 def _import() -> ModuleType:
     if not _state["without_torch"] or "torch" in sys.modules or "albumentations" in sys.modules:
         return importlib.import_module("albumentations")
-    # None makes `import torch` an ImportError, which albumentations expects; the entry must not outlive the import.
+    # With None `import torch` raises ImportError, which albumentations expects; the entry is removed after the import.
     sys.modules["torch"] = None  # type: ignore[assignment]
     try:
-        _defer("scipy.special")  # a third of the import, used by one transform when it runs
+        _defer("scipy.special")  # takes a third of the import, and only one transform uses it
         return importlib.import_module("albumentations")
     finally:
         del sys.modules["torch"]
 
 
 def _defer(name: str) -> None:
-    """Let `from package import module` bind a module that loads when something in it is first used."""
+    """Make `from package import module` bind a lazy module, which loads on first use."""
     package, _, attribute = name.rpartition(".")
     if name in sys.modules:
         return
@@ -142,13 +142,13 @@ def _defer(name: str) -> None:
     setattr(parent, attribute, module)
 
 
-# What albumentations' constructors warn of, collected by the thread that builds. `warnings.catch_warnings` changes the
-# whole process: two threads in it leave Python's warnings broken, and each records what others warn of. So the name
-# `warn` in albumentations' own modules asks first whether its thread collects. Who does not is warned as ever.
+# Warnings of albumentations' constructors are collected by thread. `warnings.catch_warnings` changes the whole process:
+# two threads in it leave Python's warnings broken, and each records those of others. So `warn` in albumentations' own
+# modules is replaced by a function that asks first whether its thread collects.
 
 
 def listen(package: ModuleType) -> None:
-    """Let every module of `package` that took `warn` from Python's warnings ask here first. Once is enough."""
+    """Replace `warn` in all modules of `package` by `_warn`; idempotent."""
     for name, module in tuple(sys.modules.items()):
         inside = name == package.__name__ or name.startswith(f"{package.__name__}.")
         if inside and vars(module).get("warn") is warnings.warn:
@@ -165,7 +165,7 @@ def _warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any =
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """What modules that were told to `listen` warn of inside the block, in this thread alone."""
+    """Collect the warnings of modules after `listen`, inside the block and in this thread only."""
     before, _thread.messages = getattr(_thread, "messages", None), []
     try:
         yield _thread.messages
@@ -173,7 +173,7 @@ def collected() -> Iterator[list[str]]:
         _thread.messages = before
 
 
-# How albumentations' constructors are built, and what their InitSchema keeps to itself.
+# How albumentations' constructors are built, and the fields of their InitSchema.
 
 
 def constructor_of(cls: type) -> Callable[..., Any]:
@@ -182,14 +182,14 @@ def constructor_of(cls: type) -> Callable[..., Any]:
 
 
 def is_validated(cls: type) -> bool:
-    """Whether an InitSchema checks the arguments first: albumentations' metaclass names such constructors so."""
+    """Whether an InitSchema checks the arguments, by the name that albumentations' metaclass gives the constructor."""
     return constructor_of(cls).__name__ == "custom_init"
 
 
 def fields(cls: type) -> dict[str, tuple[Any, Sequence[Any]]]:
     """Annotation and metadata of each field of the InitSchema that a class has or inherits.
 
-    A constructor without an InitSchema of its own hands what it shares with its parent on to the parent's.
+    A constructor without its own InitSchema passes the arguments that it shares with its parent on to the parent's.
     """
     schema = getattr(cls, "InitSchema", None)
     return {name: (field.annotation, field.metadata) for name, field in getattr(schema, "model_fields", {}).items()}

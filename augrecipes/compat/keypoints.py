@@ -1,4 +1,4 @@
-"""What lies between a sample's keypoints and its steps: conversions and filters. See `boxes`."""
+"""Conversions and filters of keypoints, in place of those of albumentations' processors. See `boxes`."""
 
 from typing import Any
 
@@ -10,41 +10,41 @@ from augrecipes.native.kernels import address_of, library
 from augrecipes.native.op_numbers import LIMITS
 
 NO_MOVES = np.empty((0, LIMITS.MOVE))
-_REMOVED = 64  # as native/boxes.c numbers it
-_HALF = 0.5  # a pixel around its centre
+_REMOVED = 64  # a flag of native/boxes.c: drop points outside the image
+_HALF = 0.5  # px, from a pixel's centre to its edge
 
 
-def moved_rows(rows: np.ndarray, moves: np.ndarray, size: Any, *how: Any) -> np.ndarray:
-    """What the native kernel leaves of boxes, or keypoints, that it moves in place.
+def moved_rows(rows: np.ndarray, moves: np.ndarray, size: Any, *options: Any) -> np.ndarray:
+    """Move boxes or keypoints by the native kernel, in place; returns the rows that remain.
 
     Raises:
-        ValueError: one of those that come has no place on the image.
+        ValueError: a row is not finite, or beyond all images.
     """
     kernels = library()
     assert kernels is not None, "there is a program"
-    what = address_of(rows), *rows.shape, address_of(moves) if len(moves) else None, len(moves)
-    count = kernels.kernel("places", "pllplddpii")(*what, *size, *how)
+    arrays = address_of(rows), *rows.shape, address_of(moves) if len(moves) else None, len(moves)
+    count = kernels.kernel("places", "pllplddpii")(*arrays, *size, *options)
     if count < 0:
         raise ValueError("a keypoint is not finite, or beyond all images")
     return rows[:count]
 
 
 class PointRules:
-    """What is done to keypoints, by the recipe's `inputs`."""
+    """Converts and filters keypoints by the recipe's `inputs`."""
 
     def __init__(self, params: Any) -> None:
         self._params = params
 
     def move(self, points: np.ndarray, moves: np.ndarray, size: Any, form: int, passed: bool) -> np.ndarray:
-        """As `BoxRules.move`, of rows of x, y and more."""
+        """As `BoxRules.move`, for keypoints: rows of x, y and more."""
         return moved_rows(points, moves, size, None, form | _REMOVED * self._params.remove_invisible, passed)
 
     def filter(self, data: np.ndarray, shape: Any) -> np.ndarray:
-        """Those on a pixel of the image, or all of them where `remove_invisible` is false."""
+        """Keep keypoints on the image, or all where `remove_invisible` is false."""
         return data[_on_image(data, shape)] if data.size and self._params.remove_invisible else data
 
     def convert(self, data: np.ndarray, shape: Any, direction: str = "to") -> np.ndarray:
-        """Keypoints of the recipe's format as x, y, z, angle, scale and more (`to`), and back.
+        """Convert keypoints from the recipe's format to x, y, z, angle, scale and more (`to`), or back.
 
         Raises:
             DataError: a keypoint lies beyond the image, and `remove_invisible` is true.
@@ -68,7 +68,7 @@ class PointRules:
 
 
 def _on_image(points: np.ndarray, shape: Any, before: float = _HALF) -> np.ndarray:
-    """Whether each point is on the image, or by so much left of it or above it."""
+    """Whether each point is on the image, or less than `before` px to its left or above it."""
     x, y, z = points[:, :3].T
     inside = (x >= -before) & (x < shape["width"]) & (y >= -before) & (y < shape["height"])
     return inside & (z >= 0) & (z < shape["depth"]) if "depth" in shape else inside

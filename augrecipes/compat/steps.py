@@ -1,7 +1,7 @@
-"""Run steps as albumentations does, and look up once what never changes: gates, draws, functions by target.
+"""Runs steps as albumentations does, but looks up gates, samplers and functions by target only once.
 
-A call of a transform asks again whether it acts, looks for attributes that are fixed, and copies the sample. On small
-images, and after large ones, which leave no code in the cache, that takes longer than the work of most steps.
+Each call of a transform looks up attributes that never change, and copies the sample. On small images, and with cold
+instruction caches, that takes longer than most steps themselves.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ HowMany = Literal["one", "some", "all"]
 
 
 class RandomOrder(A.RandomOrder):  # type: ignore[misc]
-    """RandomOrder in which the steps at some places keep their order: they share the turns that are drawn for them.
+    """A RandomOrder in which some steps keep their mutual order.
 
     Attributes:
-        kept_places: places of these steps.
+        kept_places: indices of these steps.
     """
 
     kept_places: frozenset[int] = frozenset()
@@ -40,12 +40,12 @@ _GROUPS: dict[type, HowMany] = {
 }  # fmt: skip
 _CALLS = frozenset({_BASE.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
 _TRUSTED = frozenset({"albumentations", "augrecipes"})
-# What albumentations hands to every step, where it has such an attribute.
+# Attributes that albumentations passes to every step as parameters.
 _FIXED = ("interpolation", "fill", "fill_mask")
 
 
 def gate_of(step: Any) -> float | None:
-    """The p that a step's first draw must be below for it to act; None: it always acts, or decides in another way.
+    """The p below which a step's first draw must be for it to act; None: it always acts, or decides differently.
 
     >>> gate_of(A.Blur(p=0.3)), gate_of(A.OneOf([A.Blur()], p=0.3)), gate_of(A.Blur(p=1.0))
     (0.3, 0.3, None)
@@ -55,7 +55,7 @@ def gate_of(step: Any) -> float | None:
 
 
 def is_gated(step: Any) -> bool:
-    """Whether a step is a transform that does nothing but to draw once where that draw is not below its p.
+    """Whether a step is a transform that draws once, and otherwise does nothing if that draw is not below its p.
 
     >>> is_gated(A.MaskDropout()), is_gated(A.OneOf([A.Blur()]))
     (True, False)
@@ -64,12 +64,12 @@ def is_gated(step: Any) -> bool:
 
 
 def _inherits(step: Any, *names: str) -> bool:
-    """Whether a transform has these methods from albumentations' base class."""
+    """Whether a transform inherits these methods from albumentations' base class."""
     return all(getattr(type(step), name) is getattr(_BASE, name) and name not in vars(step) for name in names)
 
 
 def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
-    """Whether a step is a transform that runs in albumentations' usual way, and asks for no targets but these to draw.
+    """Whether a step is a transform that runs as albumentations' base class does, and draws by no other targets.
 
     >>> is_plain(A.Blur()), is_plain(A.MaskDropout()), is_plain(A.OneOf([A.Blur()]))
     (True, False, False)
@@ -80,12 +80,12 @@ def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
 
 
 def group_of(step: Any) -> HowMany | None:
-    """How many of its steps a group runs; None: it is no group of albumentations, or may run a step twice."""
+    """How many of its steps a group runs; None: it is no group of albumentations, or may repeat a step."""
     return None if getattr(step, "replace", False) else _GROUPS.get(type(step))
 
 
 def sampler_of(step: Any) -> Callable[[Sample], Draws]:
-    """What draws a step's parameters for a sample with an `image`, by the step's own samplers."""
+    """A function that draws a step's parameters for a sample with an `image`, by the step's own methods."""
     cls = type(step)
     free, dependent = step.get_params, step.get_params_dependent_on_data
     fixed = {name: getattr(step, name) for name in _FIXED if hasattr(step, name)}
@@ -111,12 +111,12 @@ def sampler_of(step: Any) -> Callable[[Sample], Draws]:
 
 
 def functions_of(step: Any) -> dict[str, Callable[..., Any]]:
-    """What a transform does to each target, by name."""
+    """The functions that a transform applies, by target."""
     return step._key2func
 
 
 def run_in_turn(group: Any, steps: Sequence[Any], data: Sample) -> Sample:
-    """A sample behind some steps of a Compose, run as that runs them: draws are noted, boxes and points filtered."""
+    """Run steps as a Compose does: applied parameters are tracked, boxes and keypoints filtered."""
     for step in steps:
         data = step(**data)
         group._track_transform_params(step, data)
@@ -125,18 +125,18 @@ def run_in_turn(group: Any, steps: Sequence[Any], data: Sample) -> Sample:
 
 
 def share_processors(group: Any, steps: Sequence[Any]) -> None:
-    """Let steps have the processors of a Compose."""
+    """Share the processors of a Compose with steps."""
     group._set_check_args_for_transforms(steps)
     group._set_processors_for_transforms(steps)
 
 
 def choice_of(group: Any) -> Callable[[], Any]:
-    """What draws the places of the steps that a SomeOf or RandomOrder runs, in order."""
+    """A function that draws the indices of the steps that a SomeOf or RandomOrder runs, in order."""
     return group._get_idx
 
 
 def shape_of(data: Sample) -> Any:
-    """The height and width of a sample's images, under these names."""
+    """The `height` and `width` of a sample's images."""
     image = data.get("image")
     if type(image) is not np.ndarray or "volume" in data:
         return get_shape(data)
@@ -144,7 +144,7 @@ def shape_of(data: Sample) -> Any:
 
 
 def filters_of(group: Any) -> Callable[[Sample], Sample]:
-    """What a group does to boxes and keypoints behind each of its steps."""
+    """A function that filters boxes and keypoints as a group does after each step."""
     filters = [(name, processor) for processor in group.check_each_transform for name in processor.data_fields]
 
     def act(data: Sample) -> Sample:
@@ -158,5 +158,5 @@ def filters_of(group: Any) -> Callable[[Sample], Sample]:
 
 
 def contiguous(result: Any) -> Any:
-    """An array, or a list of arrays, whose values lie in order; the same object where they do."""
+    """The array, or list of arrays, in C order; the same object where it is already."""
     return np.ascontiguousarray(result) if type(result) is np.ndarray else ensure_contiguous_output(result)

@@ -1,6 +1,6 @@
-"""Every private part of torch that augrecipes takes hold of, and the versions in which these hooks are proven.
+"""All uses of private parts of torch, and the versions against which they are proven.
 
-Another version may still have them: a warning says once that nobody has tried. Where one is gone, an error says so.
+Another version is allowed with a warning. Where a private part is missing, an error says so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ try:
     from torch.utils.data._utils.pin_memory import pin_memory
     from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-    # Where every DataLoader of torch asks its dataset, in a worker or without, whatever wraps what in between.
+    # The functions by which every DataLoader reads its dataset, in a worker or not, whatever wraps the dataset.
     _FETCHES = frozenset(vars(kind)["fetch"].__code__ for kind in (_MapDatasetFetcher, _IterableDatasetFetcher))
 except (ImportError, AttributeError, KeyError) as error:
     raise AugrecipesError(
@@ -47,12 +47,12 @@ except (ImportError, AttributeError, KeyError) as error:
 __all__ = ["pin_memory", "tree_flatten", "tree_unflatten"]
 
 _LOOK_SECONDS, _CUT_OFF_SECONDS = 0.25, 1.0
-_FEEDER = "QueueFeederThread"  # as multiprocessing calls it
+_FEEDER = "QueueFeederThread"  # multiprocessing's name of the thread
 _DEAD = re.compile(r"DataLoader worker \(pid\(?s?\)?")
 
 
 def proven(version: str) -> bool:
-    """Whether the hooks were tried with this version of torch.
+    """Whether the hooks are proven against this version of torch.
 
     >>> proven("2.13.0+cpu"), proven("2.5.1"), proven("3.0")
     (True, False, False)
@@ -73,12 +73,12 @@ if not proven(torch.__version__):
 
 
 def is_called_by_dataloader() -> bool:
-    """Whether a DataLoader of torch wants the sample that is being read: then it stands above us on the stack."""
+    """Whether a DataLoader of torch reads the current sample, by the frames of the stack."""
     if _is_fetch_frame(sys._getframe(1)):
         return True
     if threading.current_thread() is threading.main_thread():
         return False
-    # Threads that a user's own dataset reads with begin with an empty stack: the DataLoader waits in another one.
+    # A thread of a user's dataset has its own stack, while the DataLoader waits in another thread.
     return get_worker_info() is not None or any(map(_is_fetch_frame, sys._current_frames().values()))
 
 
@@ -91,7 +91,7 @@ def _is_fetch_frame(frame: FrameType | None) -> bool:
 
 
 def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor that is not filled yet, in shared memory, as torch's own collate makes them in a worker."""
+    """An uninitialised tensor in shared memory, as torch's own collate makes it in a worker."""
     nothing = torch.empty(0, dtype=dtype)
     storage = nothing._typed_storage()._new_shared(prod(shape), device=nothing.device)  # type: ignore[no-untyped-call]
     return nothing.new(storage).resize_(shape)
@@ -101,14 +101,14 @@ def empty_shared(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 def persistent_iterator(loader: DataLoader[Any]) -> Any | None:
-    """The iterator whose workers stay from pass to pass, once there is one, and as long as they are there."""
+    """The iterator of a loader with persistent workers; None where there is none, or its workers are gone."""
     if loader._iterator is not None and is_shut_down(loader._iterator):
         loader._iterator = None
     return loader._iterator
 
 
 def is_shut_down(iterator: Any) -> bool:
-    """Whether the workers of an iterator are gone: torch would wait for them for ever."""
+    """Whether the workers of an iterator are gone, for which torch would wait for ever."""
     return bool(iterator._shutdown)
 
 
@@ -116,7 +116,7 @@ _iterators: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def _forget_parent_iterators() -> None:
-    """A process that was forked neither asks the workers of its parent, nor ends them when it drops its copy."""
+    """In a forked process, keep copies of the parent's iterators from using or ending its workers."""
     for iterator in _iterators:
         iterator._shutdown = True
 
@@ -126,10 +126,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def start_iterator(loader: DataLoader[Any]) -> Any:
-    """A new iterator of a DataLoader with workers, of whose death torch's handler does not tell.
+    """A new iterator of a DataLoader with workers, without torch's signal handler for their death.
 
-    It would raise wherever the main thread is: also while a connection is closed, which then is closed twice. Instead
-    data and deaths are waited for together.
+    The handler would raise at any point of the main thread, even while a connection is being closed, which is then
+    closed twice. Instead the iterator waits for data and deaths together.
     """
     try:
         iterator: Any = iter(loader)
@@ -144,7 +144,7 @@ def start_iterator(loader: DataLoader[Any]) -> Any:
     def received(timeout: float = MP_STATUS_CHECK_INTERVAL) -> tuple[bool, Any]:
         this: Any = reference()
         until = time.monotonic() + timeout
-        if this._pin_memory:  # a thread receives; torch looks who is dead whenever nothing has come
+        if this._pin_memory:  # a thread receives, and torch checks for dead workers at each timeout
             return receive(this, timeout)
         receive_steps[0] += 1
         try:
@@ -166,30 +166,30 @@ def start_iterator(loader: DataLoader[Any]) -> Any:
 
 
 def _clean_up_interrupted(error: BaseException) -> None:
-    """Clear up behind an iterator that was interrupted while it was made, as when a worker dies at once.
+    """Clean up after an iterator that was interrupted while it was made, as when a worker dies at once.
 
-    Torch would know its workers for ever, by a number that a later iterator may get again.
+    Torch would remember its workers for ever, by an id that a later iterator may get again.
     """
     for frame, _ in walk_tb(error.__traceback__):
         this = frame.f_locals.get("self")
         if isinstance(this, _MultiProcessingDataLoaderIter):
-            with suppress(ValueError):  # it had not told torch of them yet
+            with suppress(ValueError):  # they were not registered yet
                 _remove_worker_pids(id(this))
             terminate(this)
             for queue in getattr(this, "_index_queues", ()):
-                queue._notempty.acquire(timeout=_CUT_OFF_SECONDS)  # who interrupted a `put` may have left it locked
+                queue._notempty.acquire(timeout=_CUT_OFF_SECONDS)  # an interrupted `put` may have left it locked
                 queue._notempty.release()
-            this._shutdown = True  # nothing is left for its end
+            this._shutdown = True  # so that `__del__` does nothing
 
 
 class _DoneEvent:
-    """Tells workers that all is over, unless one was killed while it asked: its lock would be waited for for ever."""
+    """The event that tells workers to end; with a timeout, as a killed worker may hold its lock for ever."""
 
     def __init__(self, event: Any, workers: list[Any]) -> None:
         self._event, self._workers, self._is_set = event, workers, False
 
     def is_set(self) -> bool:
-        return self._is_set  # nobody else says so
+        return self._is_set  # only this process sets it
 
     def set(self) -> None:
         self._is_set, lock, flag = True, self._event._cond._lock, self._event._flag
@@ -203,10 +203,10 @@ class _DoneEvent:
 
 
 def _complete_messages(workers: list[Any], messages: Any, receive_steps: list[int]) -> None:
-    """End what a dead worker has sent in part, with zeros: else it would be waited for for ever."""
+    """Complete a message that a dead worker has sent in part, with zeros: the reader would wait for ever."""
     wait([worker.sentinel for worker in workers])
     step, since = receive_steps[0], time.monotonic()
-    while step % 2 and receive_steps[0] == step:  # something is being received; the next step begins by seeing the dead
+    while step % 2 and receive_steps[0] == step:  # a message is being received; the next step checks for dead workers
         if time.monotonic() - since < _CUT_OFF_SECONDS:
             time.sleep(_LOOK_SECONDS)
         elif select.select([], [messages._writer], [], _LOOK_SECONDS)[1]:
@@ -214,33 +214,33 @@ def _complete_messages(workers: list[Any], messages: Any, receive_steps: list[in
 
 
 def workers_of(iterator: Any) -> list[Any]:
-    """The processes of an iterator, as far as it is made."""
+    """The worker processes of an iterator; empty while it is being made."""
     return list(getattr(iterator, "_workers", ()))
 
 
 def terminate(iterator: Any) -> None:
-    """Let the workers of an iterator end, whatever they are at."""
+    """Terminate the workers of an iterator."""
     for worker in workers_of(iterator):
         worker.terminate()
 
 
 def end_workers(iterator: Any) -> None:
-    """End the workers of an iterator of torch's DataLoader now, not when the garbage collector gets to them.
+    """End the workers of a DataLoader's iterator now, not when it is garbage-collected.
 
     An error's traceback keeps the iterator in a cycle, and torch then waits five seconds for each worker, at any later
     moment, because the collector has closed their queues.
     """
-    # torch's signal handler raises wherever the program is when it hears of a dead worker, here too.
+    # torch's signal handler for dead workers may raise anywhere, here too.
     with suppress(RuntimeError):
         iterator._shutdown_workers()
 
 
 def end_feeders() -> None:
-    """Wait for the threads that send batches off, which torch leaves to themselves at a worker's end.
+    """Wait for the threads that send batches, for which torch does not wait at a worker's end.
 
-    A thread that comes out of native code while Python shuts down is unwound through C++ that does not allow it, and
-    the process aborts: "terminate called without an active exception", and whoever started it hears of a dead worker.
-    Forked workers do not shut Python down; nor do others where a thread is still at it, as on a loaded machine.
+    A thread that returns from native code while Python shuts down is unwound through C++ that does not allow it, and
+    the process aborts: "terminate called without an active exception"; its parent reports a dead worker. So if a thread
+    still runs after a second, as on a loaded machine, the process exits without shutting Python down.
     """
     feeders = [thread for thread in threading.enumerate() if thread.name == _FEEDER]
     for thread in feeders:
@@ -253,7 +253,7 @@ def end_feeders() -> None:
 
 
 def is_dead_worker_message(text: str) -> bool:
-    """Whether a message of torch's is about a worker that died.
+    """Whether a message of torch reports a dead worker.
 
     >>> is_dead_worker_message("DataLoader worker (pid(s) 7, 8) exited unexpectedly")
     True
@@ -262,15 +262,15 @@ def is_dead_worker_message(text: str) -> bool:
 
 
 def is_full_memory_message(text: str) -> bool:
-    """Whether a message of torch's is about shared memory that is full."""
+    """Whether a message of torch reports that shared memory is full."""
     return "unable to allocate shared memory" in text
 
 
 def is_timeout_message(text: str) -> bool:
-    """Whether a message of torch's is about a worker that was waited for too long."""
+    """Whether a message of torch reports a timeout of a worker."""
     return text.startswith("DataLoader timed out")
 
 
 def is_worker_error(text: str) -> bool:
-    """Whether a message of torch's hands on what a worker's own code raised."""
+    """Whether a message of torch passes on an error of a worker's own code."""
     return text.startswith("Caught ")

@@ -1,1 +1,1 @@
-"""What is left for the training device: the sink of recipes whose output says `where: device`."""
+"""The part of a recipe that runs on the training device: the output of recipes with `where: device`."""

@@ -1,4 +1,4 @@
-"""The sink as a torch module: whole numbers travel, fewer bytes, and become floats where the network is."""
+"""A recipe's output as a torch module: uint8 or uint16 is copied to the device, and converted to floats there."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ Batch = TypeVar("Batch", Tensor, list[Tensor], dict[str, Any])
 
 
 class DeviceStage(nn.Module):
-    """The rest of a recipe's output, done on the training device; see `Recipe.device_stage`.
+    """The output conversion of a recipe as a torch module for the training device; see `Recipe.device_stage`.
 
-    A batch is a tensor, a list of tensors, or a dict as the loader gives it, in which the image (of pairs: each target)
-    is replaced; the caller's own batch stays as it is. Everything else passes through, as do targets whose output says
-    `where: host`. Where the loader has padded (`padding`), the result is 0, as it is on the host. Draws nothing, has no
-    parameters and nothing to save, and computes in float32 whatever the network around it computes in. Works under
-    `torch.compile`.
+    A batch is a tensor (..., C, H, W) or (..., H, W, C), as the recipe's `output` says, uint8 or of the recipe's depth;
+    a list of such tensors; or the loader's dict, of which a copy is returned with the image (of pairs: each target)
+    replaced. Other entries pass through, and so do targets whose output says `where: host`. The result has the output's
+    colour, range, normalisation and dtype. Where the loader has padded (`padding`), it is 0, as on the host. The module
+    draws nothing, has no parameters and no saved state, and computes in float32 whatever the dtype of the network. It
+    works under `torch.compile`.
 
     Args:
-        recipe: its output, or that of some target, says `where: device`.
+        recipe: a recipe whose output, or a target's output, says `where: device`.
 
     Raises:
-        RecipeError: it does not.
+        RecipeError: no output says so.
 
     >>> import augrecipes as ar
     >>> recipe = ar.load("folder-128", overrides={"output.where": "device"})
@@ -43,49 +44,49 @@ class DeviceStage(nn.Module):
     def __init__(self, recipe: Recipe) -> None:
         super().__init__()
         further = [name for name, target in recipe.targets.items() if target.is_image]
-        views = [view.name for view in recipe.views]  # of which evaluation makes none, but an image
+        views = [view.name for view in recipe.views]  # in evaluation there is an image instead
         names = tuple(recipe.scales) or ("images" if recipe.inputs.stack else "image", *further, *views)
         absent = {name for name in further if recipe.targets[name].presence == "optional"}
         self.optional = absent | {"image", *views} if views else absent
         outputs: Mapping[str, Output] = {name: recipe.outputs.get(name, recipe.output) for name in names}
-        mine = [name for name in names if outputs[name].where == "device"]
-        if not mine:
+        on_device = [name for name in names if outputs[name].where == "device"]
+        if not on_device:
             which = f"; its targets are {', '.join(names)}" if recipe.scales else ""
             raise RecipeError(
                 f"{recipe.file}: nothing is left for a device, the loader gives the output as it is; "
                 f"`output: {{where: device}}` lets uint8 leave the loader{which}"
             )
-        self.names = tuple(mine)
-        # Names of targets are free, and those of modules are not: `forward` or `a.b` cannot be one.
-        self.stages = nn.ModuleList(TargetStage(outputs[name], recipe.inputs) for name in mine)
+        self.names = tuple(on_device)
+        # A ModuleList, not a ModuleDict: a target's name, such as `forward`, may be no valid name of a module.
+        self.stages = nn.ModuleList(TargetStage(outputs[name], recipe.inputs) for name in on_device)
 
     def forward(self, batch: Batch) -> Batch:
-        """The batch with its images as the host's sink would have made them.
+        """Convert the images of a batch as the host would have.
 
         Raises:
-            DataError: an image is missing or is not what the loader gives.
+            DataError: an image is missing, or its dtype or dimensions are not what the loader gives.
         """
         if not isinstance(batch, dict):
             if len(self.names) > 1 + len(self.optional):
                 raise DataError(f"give the batch as a dict: the device's targets are {', '.join(self.names)}")
             return self.stages[0](batch)
-        done, missing = dict(batch), [name for name in self.names if name not in batch]
+        result, missing = dict(batch), [name for name in self.names if name not in batch]
         if len(missing) == len(self.names) or not self.optional.issuperset(missing):
             which = " or ".join(map(repr, missing))
             raise DataError(f"the batch has no {which}; it has {', '.join(map(repr, batch)) or 'nothing'}")
         for name, stage in zip(self.names, self.stages, strict=True):
-            if name in done:
-                padding = done.get("padding" if name in ("image", "images") else f"padding_{name}")
-                done[name] = stage(done[name], padding)
-        return done
+            if name in result:
+                padding = result.get("padding" if name in ("image", "images") else f"padding_{name}")
+                result[name] = stage(result[name], padding)
+        return result
 
 
 class TargetStage(nn.Module):
-    """What is left to do for one target: colour, scale and shift, dtype.
+    """The output conversion of one target: colour, scale and shift, dtype.
 
     Args:
-        output: of the target.
-        inputs: of the recipe: the depth and the range of images.
+        output: the target's output.
+        inputs: the recipe's inputs, for the depth and range of images.
     """
 
     scale: Tensor
@@ -95,10 +96,10 @@ class TargetStage(nn.Module):
         super().__init__()
         self.output, self.dtype = output, _DTYPES[inputs.deep_dtype or "uint8"]
         lowest, highest = inputs.full_range
-        self.low = float(torch.tensor(lowest, dtype=torch.float32))  # is taken from each value first
+        self.low = float(torch.tensor(lowest, dtype=torch.float32))  # subtracted from each value first
         self.full, self.first = highest - lowest, lowest - self.low
         self.axis = -3 if output.layout == "chw" else -1
-        # One number that suits any channel, or one a channel.
+        # The number of constants: one for all channels, or one for each.
         normal = output.normalize
         self.numbers = 1 if normal is None else max(len(normal.mean), len(normal.std))
         for name in ("scale", "shift"):
@@ -112,26 +113,26 @@ class TargetStage(nn.Module):
             setattr(self, name, torch.tensor(values, dtype=torch.float32, device=device).view(shape))
 
     def _affines(self, channels: int) -> list[tuple[float, float]]:
-        """(scale, shift) of each channel."""
+        """The (scale, shift) of each channel."""
         if self.output.dtype == "uint8":
             return [(255.0 / self.full, -self.first * 255.0 / self.full)] * channels
         return scales_and_shifts(self.output, channels, self.full, self.first)
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> TargetStage:
-        """The constants follow the network to its device, and not to its dtype."""
+        """Move the constants to the network's device, but keep them float32."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._put_constants(self.scale.device)
         return self
 
     def forward(self, image: Any, padding: Any = None) -> Any:
-        """A tensor of what the loader gives, uint8 or of the recipe's depth, or a list of such.
+        """Convert a tensor of the loader, or a list of them.
 
-        In the output's layout, with any dimensions in front.
-
-        `padding` is a bool tensor, True where there is no image: (..., H, W), or one flag a tile.
+        Args:
+            image: uint8 or of the recipe's depth, in the output's layout, with any leading dimensions.
+            padding: bool, True where there is no image: (..., H, W), or a flag for each tile.
         """
         if isinstance(image, list | tuple):
-            return [self(each) for each in image]
+            return [self(item) for item in image]
         if not isinstance(image, Tensor):
             raise DataError(f"the device stage takes tensors, got {type(image).__name__}")
         if image.dtype != self.dtype:
@@ -140,11 +141,11 @@ class TargetStage(nn.Module):
             raise DataError(f"an image has at least three dimensions ({self.output.layout}), got {tuple(image.shape)}")
         check_color(self.output.color, image.shape[self.axis])
         values = image if self.dtype == torch.uint8 else image.to(torch.float32, copy=True).sub_(self.low)
-        done = self._scaled(self._coloured(values))
-        return done if padding is None else done.masked_fill(self._like(padding, image), 0)
+        result = self._scaled(self._coloured(values))
+        return result if padding is None else result.masked_fill(self._like(padding, image), 0)
 
     def _like(self, padding: Tensor, image: Tensor) -> Tensor:
-        """The padding with the image's dimensions: it came with a flag a pixel, or a flag a tile."""
+        """The padding, of pixels or of tiles, with the image's dimensions."""
         if padding.ndim == image.ndim - 1:
             return padding.unsqueeze(self.axis)
         if padding.ndim == image.ndim - 3:
@@ -156,14 +157,14 @@ class TargetStage(nn.Module):
             return image
         channels = image.shape[self.axis]
         if self.numbers not in (1, channels):
-            self._affines(channels)  # says what is wrong
-        # As on the host, one multiplication and one addition of float32 a value, in memory of our own.
+            self._affines(channels)  # raises the error
+        # As on the host, one float32 multiplication and addition per value; in place, on a copy.
         values = image.to(torch.float32).mul_(self.scale).add_(self.shift)
         values = values.round_().clamp_(0, 255) if self.output.dtype == "uint8" else values
         return values.to(_DTYPES[self.output.dtype])
 
     def _coloured(self, image: Tensor) -> Tensor:
-        """The channels that leave; uint8 where that holds their values."""
+        """Convert to the output's colour; the result is uint8 where that holds its values."""
         color, grey = self.output.color, image.shape[self.axis] == 1
         if color == "rgb" or (color == "gray" and grey):
             return image

@@ -1,4 +1,4 @@
-"""Differences of two recipes as data, and as what `augrecipes diff` prints: `Difference.to_json()` and `report()`."""
+"""The result of `diff`, as JSON (`Difference.to_json()`) and as the report that `augrecipes diff` prints."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from augrecipes.report import Displayed, Note, Report, TextTable, to_plain
 
 What = Literal["added", "removed", "moved", "changed"]
 Draws = Literal["kept", "changed", "none"]
-_DIGITS = 12  # of a digest: enough to tell recipes apart
-# Of a step that differs: the mark of its row, and its style.
+_DIGITS = 12  # digits of a digest that the report shows
+# The mark and the style of a row.
 _MARKS = {"added": ("+", "good"), "removed": ("-", "error"), "moved": (">", "warning"), "changed": ("~", "warning")}
 _TITLES = {"train": "Training steps", "eval": "Evaluation steps"}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that differs.
+    """A value that differs.
 
     Attributes:
-        key: an argument, or the place of a setting, such as `output.dtype`.
-        a: what takes effect in the first recipe; None where it has nothing there.
-        b: the same of the second.
+        key: an argument, or the path of a setting, such as `output.dtype`.
+        a: the effective value in the first recipe; None where it has none.
+        b: the effective value in the second recipe; None where it has none.
     """
 
     key: str
@@ -35,7 +35,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """The value that was, and the one that is.
+        """The old and the new value.
 
         >>> Change("p", 0.5, None).text
         '0.5 → none'
@@ -52,12 +52,12 @@ class Placed:
     """A step of one of the recipes.
 
     Attributes:
-        site: the label that keys its draws.
-        name: its class.
-        place: from 1, in its section, then in each group on the way to it.
-        behind: the label of the step before it in its list; None where it is the first.
-        line: of its file; 0 where it stands in none.
-        arguments: those that take effect, `p` among them.
+        site: the step's label, which keys its draws.
+        name: the step's class.
+        place: positions, from 1, in its section and in each group around it.
+        behind: label of the step before it in its list; None: it is the first.
+        line: its line in the file; 0: it has none.
+        arguments: its effective arguments, including `p`.
     """
 
     site: str
@@ -70,15 +70,16 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class StepDifference:
-    """A step that is not the same in both.
+    """A step that differs.
 
     Attributes:
-        mode: its section.
-        what: `moved` steps may have changes too; `changed` ones stand where they stood.
-        a: the step in the first recipe, None where it was added.
-        b: the step in the second, None where it was removed.
-        changes: its arguments that differ.
-        draws: whether the step draws from the same key in both; `none`: it draws nothing. None: it is in one of both.
+        mode: the step's section.
+        what: `added`, `removed`, `moved` (with or without changes), or `changed` in place.
+        a: the step in the first recipe; None: it was added.
+        b: the step in the second recipe; None: it was removed.
+        changes: arguments that differ.
+        draws: `kept` or `changed`: whether the key of its draws is the same; `none`: it draws nothing. None: the step
+            is in one recipe only.
     """
 
     mode: Mode
@@ -90,12 +91,12 @@ class StepDifference:
 
     @property
     def site(self) -> str:
-        """Its label; both labels, where they differ."""
+        """The step's label, or both labels where they differ."""
         return " → ".join(dict.fromkeys(placed.site for placed in (self.a, self.b) if placed is not None))
 
     @property
     def text(self) -> str:
-        """What differs in the step, or where it stands now."""
+        """The changes of the step, or its new place, in words."""
         placed = self.b or self.a
         if placed is not None and (self.a is None or self.b is None):
             arguments = {name: value for name, value in placed.arguments.items() if value is not None}
@@ -118,17 +119,17 @@ class ComparedRecipe:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Displayed):
-    """What tells two recipes apart.
+    """The differences of two recipes.
 
     Attributes:
-        a: the first.
-        b: the second.
+        a: the first recipe.
+        b: the second recipe.
         modes: the sections that were compared.
-        settings: kind, scales, bag, inputs, output, and sections that one of them lacks.
-        steps: in reading order; a removed step stands where it stood.
-        alike: how many steps are the same in both.
-        remarks: what is written differently and changes no sample.
-        pictured: the recipes themselves, for those who look at the difference.
+        settings: differences of kind, scales, bag, inputs and output, and of sections that one recipe lacks.
+        steps: differences of steps in reading order; a removed step is where it was.
+        alike: number of steps that are the same.
+        remarks: differences that change no sample.
+        pictured: the recipes themselves, to draw their results.
     """
 
     a: ComparedRecipe
@@ -151,15 +152,15 @@ class Difference(Displayed):
 
     @property
     def same(self) -> bool:
-        """Whether both make the same samples: of the same input, seed, epoch and index, under one `optimize`."""
+        """Whether both make the same samples from the same input, seed, epoch and index, under one `optimize`."""
         return not self.settings and not self.steps
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain dicts, lists, strings, numbers and null: `same`, and every attribute."""
+        """The attributes and `same` as plain dicts, lists, strings, numbers and None."""
         return {"same": self.same, **to_plain(self)}
 
     def report(self) -> Report:
-        """Returns the difference as a report.
+        """The difference as a report.
 
         >>> side = ComparedRecipe("tiny", "tiny.yaml", "0123456789abcdef")
         >>> layout = Change("output.layout", "chw", "hwc")

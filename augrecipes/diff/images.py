@@ -1,4 +1,4 @@
-"""Two recipes on the same samples: the source, what each makes of it, and how far that is apart."""
+"""Draws the results of two recipes on the same samples, and their difference."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from augrecipes.sources.stacks import refuse_stacks
 
 
 class RecipeRun(NamedTuple):
-    """One recipe, compiled.
+    """A compiled recipe and its data.
 
     Attributes:
-        name: that it is shown under.
-        recipe: what it was compiled from.
-        pipeline: of it.
-        reader: of the data, as the recipe takes them.
+        name: the name on the sheet, A or B.
+        recipe: the recipe.
+        pipeline: the compiled recipe.
+        reader: the data, read as the recipe's inputs say.
     """
 
     name: str
@@ -40,7 +40,7 @@ class RecipeRun(NamedTuple):
 
 
 class ComparedSample(NamedTuple):
-    """One sample, what each recipe makes of it, and how that is shown."""
+    """A sample, the result of each recipe, and the stretch of values for display."""
 
     given: Sample
     outputs: tuple[dict[str, Any], ...]
@@ -60,27 +60,27 @@ def compared(
     masks: StrPath | None = None,
     progress: Progress | None = None,
 ) -> Sheet:
-    """A sheet with a row a sample, of pairs a row a target: source, A, B and their amplified difference.
+    """Draw a sheet with source, A, B and their amplified difference, a row for each sample (of pairs: each target).
 
-    Images are compared as they are shown: layout, normalisation, range and order of channels undone.
+    Images are compared as displayed, with layout, normalisation, range and order of channels undone.
 
     Args:
         a: the first recipe.
-        b: the second, of the same kind.
-        data: a folder, a CSV file or one image; for pairs a folder by target, or a CSV file; of bags each tile is a
-            sample.
-        mode: the section of both.
-        rows: samples, spread evenly over the data.
-        optimize: `none`, `exact` or `fast`; None takes each recipe's own choice.
-        seed: of the draws.
-        epoch: of the draws.
+        b: the second recipe, of the same kind.
+        data: a folder, a CSV file or one image; for pairs a folder for each target, or a CSV file; each tile of a bag
+            is a sample.
+        mode: the section of both recipes.
+        rows: number of samples, spread evenly over the data.
+        optimize: `none`, `exact` or `fast`; None: as each recipe says.
+        seed: seed of the draws.
+        epoch: epoch of the draws.
         masks: a folder of masks that match the images' names.
         progress: called with (samples done, samples in all).
 
     Raises:
         DataError: kinds differ, or nothing can be shown.
-        RecipeError: a recipe has no such section.
-        LintError: a recipe cannot run.
+        RecipeError: a recipe has no section for `mode`.
+        LintError: a recipe has a lint error.
 
     >>> import tempfile, pathlib, augrecipes as ar
     >>> from augrecipes.demo.dataset import draw_dataset
@@ -120,7 +120,7 @@ def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
     Args:
         runs: the recipes.
         k: number of the sample.
-        epoch: of the draws.
+        epoch: epoch of the draws.
 
     Raises:
         DataError: it cannot be read, a step fails, or a recipe reads another file; the file is named.
@@ -137,7 +137,7 @@ def run_sample(runs: Sequence[RecipeRun], k: int, epoch: int) -> ComparedSample:
 
 
 def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRow:
-    """One target of one sample: the source, what each makes of it, and their difference."""
+    """A row for a target of a sample: the source, both results, and their difference."""
     values, images, sides = [out[name] for out in drawn.outputs], [], []
     for run, out, stretch in zip(runs, drawn.outputs, drawn.stretches, strict=True):
         images.append(rgb_of_output(out[name], run.recipe.outputs.get(name, run.recipe.output), stretch))
@@ -147,7 +147,7 @@ def _row(drawn: ComparedSample, name: str, runs: Sequence[RecipeRun]) -> SheetRo
 
 
 def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> CellGroup:
-    """The difference of both as they are shown; an empty cell where their sizes differ."""
+    """The difference of both displayed images; an empty cell where their sizes differ."""
     a, b = images
     if a.shape != b.shape:
         return CellGroup([Cell(None)], "sizes differ", quiet=True)
@@ -157,7 +157,7 @@ def _difference(images: Sequence[RgbImage], values: Sequence[NDArray[Any]]) -> C
 
 
 def _targets_that_differ(drawn: ComparedSample, further: Iterable[str]) -> Iterator[str]:
-    """What else differs: labels of masks, boxes, keypoints, further targets."""
+    """The other targets that differ, in words: masks, boxes, keypoints, further targets."""
     for name in ("mask", "boxes", "keypoints", *further):
         if any(name not in out for out in drawn.outputs):
             continue

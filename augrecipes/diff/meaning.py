@@ -1,4 +1,4 @@
-"""What takes effect in a recipe: its settings, and what each step means, with defaults merged and what it inherits."""
+"""The effective settings and steps of a recipe, with defaults merged and what steps inherit from groups."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from augrecipes.recipe.model import KEYS, Arguments, Bag, Mode, Output, Recipe, 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One step in effect.
+    """The effect of a step.
 
     Attributes:
-        step: as it was written.
-        placed: where it stands.
-        values: arguments that take effect, without `p`; of `target`, `at` and `share` those that say something.
-        p: effective. In a OneOf it is a weight.
+        step: the step as written.
+        placed: its place.
+        values: effective arguments, without `p`; `target`, `at` and `share` where they have an effect.
+        p: effective probability; in a OneOf a weight.
         weight: its share of the weights of its OneOf; None elsewhere.
-        draws: whether it makes draws that a sample can show.
-        steps: of a group.
-        key: names all of the above that says what the step does; equal keys do the same, with the same draws.
+        draws: whether it draws anything that a sample can show.
+        steps: the steps of a group.
+        key: a hash of what the step does; steps of equal keys do the same, with the same draws.
     """
 
     step: Step
@@ -50,7 +50,7 @@ class Meaning:
 
 
 def meanings(recipe: Recipe, steps: Sequence[Step]) -> tuple[Meaning, ...]:
-    """The steps of a section of `recipe`.
+    """The effects of the steps of a section of `recipe`.
 
     >>> flip = Step("HorizontalFlip", site="HorizontalFlip#1")
     >>> [(one.p, one.draws, one.placed.place) for one in meanings(Recipe("tiny"), (flip,))]
@@ -63,7 +63,7 @@ def _meanings(
     recipe: Recipe, steps: Sequence[Step], inside: tuple[int, ...], targets: tuple[str, ...], share: str, *,
     in_degrade: bool, weights: float = 0.0,
 ) -> Iterator[Meaning]:  # fmt: skip
-    """Steps of one list, which inherit targets and share from where they stand."""
+    """The effects of the steps of a list, which inherit `targets` and `share` from their group."""
     before = None
     for number, step in enumerate(steps, 1):
         values = effective(step)
@@ -92,7 +92,7 @@ def _meanings(
 
 
 def _at(step: Step, recipe: Recipe, targets: Sequence[str]) -> dict[str, str]:
-    """The target whose pixels the numbers count; of those of one scale the first by name, as they count alike."""
+    """The target in whose pixels sizes are given; of targets of one scale the first by name, as they are equivalent."""
     record, scales = op_record(step.name), recipe.scales
     if not record.pixels:
         return {}
@@ -107,26 +107,26 @@ def _draws(step: Step, p: float, weight: float | None) -> bool:
         return True
     if step.steps:
         return step.name not in (groups.SEQUENTIAL, groups.DEGRADE)
-    # Nothing is known of a class of the user's own, so it may draw.
+    # A user's class may draw.
     return not op_record(step.name).is_known or makes_draws(step)
 
 
 def settings(a: Recipe, b: Recipe, modes: Sequence[Mode]) -> tuple[Change, ...]:
-    """The settings that differ, by their place in the file.
+    """The settings that differ, by their path in the file.
 
     >>> [change.key for change in settings(Recipe("a"), Recipe("b", output=Output(layout="hwc")), ("train",))]
     ['output.layout']
     """
-    mine, other = (_settings(recipe, modes) for recipe in (a, b))
+    of_a, of_b = (_settings(recipe, modes) for recipe in (a, b))
     if a.facts.scales and b.facts.scales:
-        outputs = [list(each["output"].values()) for each in (mine, other)]
-        if all(equal(output, each[0]) for each in outputs for output in each):  # all targets of a pair leave alike
-            mine["output"], other["output"] = (each[0] for each in outputs)
-    return tuple(compared(mine, other))
+        outputs = [list(settings["output"].values()) for settings in (of_a, of_b)]
+        if all(equal(output, own[0]) for own in outputs for output in own):  # one output for all targets
+            of_a["output"], of_b["output"] = (own[0] for own in outputs)
+    return tuple(compared(of_a, of_b))
 
 
 def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
-    """Every setting with its default, nested as the file has it; steps are compared one by one."""
+    """All settings with their defaults, nested as in the file, without steps."""
     drawn = {name: getattr(recipe, key.field) for name, key in KEYS.items() if key.field and key.changes == "draws"}
     inputs = asdict(recipe.inputs)
     del inputs["targets"]
@@ -155,7 +155,7 @@ def _settings(recipe: Recipe, modes: Sequence[Mode]) -> dict[str, Any]:
 
 
 def _output(output: Output) -> dict[str, Any]:
-    """An output without what says nothing: normalised values have no range, and uint8 has one only."""
+    """An output without the range where it has no effect: normalised values have none, and uint8 only one."""
     values = asdict(output)
     if output.normalize is not None:
         values["range"] = None
@@ -165,24 +165,24 @@ def _output(output: Output) -> dict[str, Any]:
 
 
 def compared(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -> list[Change]:
-    """The values that differ; mappings on both sides are looked into."""
+    """The values that differ, compared recursively."""
     changes = []
     for key in dict.fromkeys([*a, *b]):
-        mine, other = a.get(key), b.get(key)
-        if isinstance(mine, Mapping) and isinstance(other, Mapping) and key != "normalize":
-            changes += compared(mine, other, f"{prefix}{key}.")
-        elif not equal(mine, other):
-            changes.append(Change(f"{prefix}{key}", canonical(mine), canonical(other)))
+        before, after = a.get(key), b.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping) and key != "normalize":
+            changes += compared(before, after, f"{prefix}{key}.")
+        elif not equal(before, after):
+            changes.append(Change(f"{prefix}{key}", canonical(before), canonical(after)))
     return changes
 
 
 def word(value: Any) -> str:
-    """A value as text that equal values share, and no others."""
+    """A canonical text of a value: equal for equal values only."""
     return json.dumps(canonical(value), sort_keys=True)
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two values are the same to a step: 25 is 25.0, a list is a tuple, true is not 1.
+    """Whether two values are the same for a step: 25 equals 25.0, a list equals a tuple, true does not equal 1.
 
     >>> equal((1, 2.0), [1.0, 2]), equal(True, 1), equal({"x": 1}, {"x": 1.0})
     (True, False, True)
@@ -191,10 +191,10 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
-    """The keys of the changes from `a` to `b`, two steps of one class, that change nothing of what the class makes.
+    """The keys of the changes between two steps of one class that do not change the transform.
 
-    Only the class itself knows, as of a limit of 25 and of [-25, 25]. What a change does depends on the arguments next
-    to it, so it is tried among those of both steps.
+    The class itself decides, for instance that a limit of 25 equals [-25, 25]: its serialised arguments are compared.
+    The effect of a change depends on other arguments, so each is tried among those of both steps.
 
     >>> one, other = Arguments({"limit": 25}), Arguments({"limit": [-25, 25], "crop_border": True})
     >>> changes = [Change("limit", 25, [-25, 25]), Change("crop_border", False, True)]
@@ -206,8 +206,8 @@ def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
     tried = [name for name in dict.fromkeys(names.values()) if name in written]
     b = replace(b, p=a.p)
 
-    def changes_nothing(some: Sequence[str]) -> bool:
-        return equal(before, _written(_with(a, b, some))) and equal(after, _written(_with(b, a, some)))
+    def changes_nothing(names: Sequence[str]) -> bool:
+        return equal(before, _written(_with(a, b, names))) and equal(after, _written(_with(b, a, names)))
 
     before, after = (_written(step) for step in (a, b)) if tried else (None, None)
     if before is None or after is None:
@@ -220,14 +220,14 @@ def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
 
 
 def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
-    """The step with some arguments as they are in another one."""
+    """The step with the arguments `names` of another step."""
     args = {name: value for name, value in step.args.plain().items() if name not in names}
     args |= {name: value for name, value in other.args.plain().items() if name in names}
     return replace(step, args=Arguments(args))
 
 
 def _written(step: Step) -> dict[str, Any] | None:
-    """What its class writes down of a step, with one number for equal ones that fill pixels; None: it refuses them."""
+    """The serialised arguments of a step's class, with equal numbers of `fill` as one; None: the class refuses them."""
     written = written_by(registry.plain, step.name, {**step.args.plain(), "p": step.p})
     fill = written.get("fill") if written else None
     return {**(written or {}), "fill": fill[0]} if isinstance(fill, list) and len({*fill}) == 1 else written

@@ -1,6 +1,6 @@
-"""Lints: what a valid recipe says that it cannot mean.
+"""Lints: checks of valid recipes for what they cannot mean.
 
-A lint speaks only of what the optimiser cannot repair by itself. Codes are stable and severities fixed:
+A lint reports only what the optimiser cannot repair by itself. Codes are stable and severities fixed:
 L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L6xx targets, L7xx evaluation, L8xx
 batches.
 """
@@ -16,14 +16,14 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.parse import Source, as_recipe
 from augrecipes.recipe.problems import lint_note
 
-# What a schedule may mean in one epoch: that a step does nothing, or has the weight that it has.
-_MEANT = frozenset({"L103", "L502"})
+# Lints that a schedule may fail in one epoch on purpose: a step has no effect, or an implicit weight.
+_IN_ALL_EPOCHS = frozenset({"L103", "L502"})
 
 __all__ = ["Finding", "Lint", "evaluation", "geometry", "grids", "lint", "lints", "meaning"]
 
 
 def lints() -> dict[str, Lint]:
-    """Every lint by its code, sorted.
+    """All lints by code, sorted.
 
     >>> lints()["L101"].severity
     'error'
@@ -32,35 +32,41 @@ def lints() -> dict[str, Lint]:
 
 
 def lint(recipe: Recipe | Source, *, advice: bool = True) -> tuple[Diagnostic, ...]:
-    """Everything the lints say of a recipe, in file order, without what the recipe silences.
+    """Lint a recipe; returns the findings in file order, without those that the recipe silences.
 
-    What a variant inherits is reported at its `extends:`, and the message names the place. A finding is silenced by
-    `# augrecipes: ignore[CODE]` on the line of the step that it speaks of. Without `advice` lints of taste and speed
-    are left out. Imports no albumentations.
+    A finding on a step that a variant inherits is reported at `extends:`, and its message names the step's place.
+    `# augrecipes: ignore[CODE]` on the line of a step silences findings on it. Imports no albumentations.
+
+    Args:
+        recipe: a Recipe, or what `ar.load` takes.
+        advice: whether to run lints of taste and speed, too.
+
+    Raises:
+        RecipeError: the recipe is not valid.
 
     >>> problems = lint({"version": 1, "recipe": "tiny", "steps": [{"Rotate": {"limit": 0}}], "eval": []})
     >>> [problem.code for problem in problems]
     ['L103']
     """
     loaded = as_recipe(recipe)
-    last = _found(loaded)
-    first = _found(loaded.in_epoch(0)) if loaded.last_epoch else last
+    last = _findings(loaded)
+    first = _findings(loaded.in_epoch(0)) if loaded.last_epoch else last
     diagnostics = [
         diagnostic
-        for what in first | last
-        if (advice or not registered[what[0]].advice) and (what[0] not in _MEANT or (what in first and what in last))
-        for diagnostic in max(last.get(what, ()), first.get(what, ()), key=len)
+        for key in first | last
+        if (advice or not registered[key[0]].advice) and (key[0] not in _IN_ALL_EPOCHS or key in first.keys() & last)
+        for diagnostic in max(last.get(key, ()), first.get(key, ()), key=len)
     ]
     return tuple(sorted(dict.fromkeys(diagnostics), key=_order))
 
 
-def _found(loaded: Recipe) -> dict[tuple[str, str, str], list[Diagnostic]]:
-    """What is found, by its code, and the label of the step and the argument that it speaks of."""
+def _findings(loaded: Recipe) -> dict[tuple[str, str, str], list[Diagnostic]]:
+    """Run all lints; the findings by code, label of the step, and argument."""
     diagnostics: dict[tuple[str, str, str], list[Diagnostic]] = {}
-    if loaded.derived:  # of its steps nobody has written a line; what they inherit is reported at the training steps
+    if loaded.derived:  # a derived section has no lines; its findings are reported at the training steps
         loaded = replace(loaded, eval=())
     first, *more = loaded.parts()
-    for number, part in enumerate((first, *(replace(view, eval=None) for view in more))):  # which sees the first view
+    for number, part in enumerate((first, *(replace(view, eval=None) for view in more))):  # one `eval:` for all
         for code, record in registered.items():
             if number and code == "L102":
                 continue
@@ -68,8 +74,8 @@ def _found(loaded: Recipe) -> dict[tuple[str, str, str], list[Diagnostic]]:
                 fixes = (*finding.fixes, *(() if finding.step is None else (Fix("silence", code),)))
                 if finding.step is None or code not in finding.step.ignored:
                     details = finding.message, code, record.name, record.severity, fixes
-                    what = code, "" if finding.step is None else finding.step.site, finding.argument or ""
-                    diagnostics.setdefault(what, []).append(lint_note(loaded.file, finding.place, *details))
+                    key = code, "" if finding.step is None else finding.step.site, finding.argument or ""
+                    diagnostics.setdefault(key, []).append(lint_note(loaded.file, finding.place, *details))
     return diagnostics
 
 

@@ -1,4 +1,4 @@
-"""L2: sizes, crops and borders of single images; L3: colour, statistics and channels; L8: sizes of whole batches."""
+"""Lints L2xx: sizes, crops and borders of images; L3xx: colour, statistics and channels; L8xx: batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augrecipes.recipe.model import Recipe, Step
 
 @lints.rule("L201", "resize-after-resized-crop")
 def resize_after_resized_crop(recipe: Recipe) -> lints.Findings:
-    """Neighbours in a section or Sequential; flips and quarter turns between them do not count."""
+    """Find resizes next to a resized crop in a section or Sequential, where only flips and quarter turns intervene."""
     for steps in (*lints.sections(recipe), *(group.steps for group in recipe.walk() if group.name == SEQUENTIAL)):
         crop = ""
         for step in steps:
@@ -35,23 +35,23 @@ def resize_after_resized_crop(recipe: Recipe) -> lints.Findings:
 
 @lints.rule("L202", "border-in-crop")
 def border_in_crop(recipe: Recipe) -> lints.Findings:
-    """Every rotation with a constant border that a crop follows, unless the crop stays inside the image."""
+    """Find rotations with a constant border before a crop, unless the crop stays inside the image."""
     for steps in lints.on_one_grid(recipe):
-        for (step, size, _), crop in zip(lints.along(recipe, steps), _crops_behind(steps), strict=True):
+        for (step, size, _), crop in zip(lints.along(recipe, steps), _next_crops(steps), strict=True):
             for turn in step.walk() if crop is not None else ():
                 if crop is not None and _exposes(turn) and not _hidden(turn, size, crop):
                     message = f"{crop.name} shows corners that {turn.name} leaves; write `border_mode: reflect_101`"
                     yield lints.Finding(message, turn, "border_mode", (Fix("set", "border_mode: reflect_101"),))
 
 
-def _crops_behind(steps: tuple[Step, ...]) -> list[Step | None]:
-    """The first crop behind each step that may keep a corner."""
-    behind: list[Step | None] = []
+def _next_crops(steps: tuple[Step, ...]) -> list[Step | None]:
+    """For each step, the next crop that may show a corner."""
+    crops: list[Step | None] = []
     crop = None
     for step in reversed(steps):
-        behind.append(crop)
+        crops.append(crop)
         crop = next((inner for inner in step.walk() if op_record(inner.name).crops in ("centre", "anywhere")), crop)
-    return behind[::-1]
+    return crops[::-1]
 
 
 def _exposes(step: Step) -> bool:
@@ -66,7 +66,7 @@ def _exposes(step: Step) -> bool:
 def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
     """Whether a central crop stays inside every rotated image."""
     values, window = effective(turn), effective(crop)
-    # Others do more than rotate, or scale as well.
+    # Steps without `crop_border` do more than rotate.
     if "crop_border" not in values or op_record(crop.name).crops != "centre" or not size.declared:
         return False
     span = interval("symmetric", values["limit"])
@@ -75,7 +75,7 @@ def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
     height, width = window["height"], window["width"]
     least = 0.0 if span[0] <= 0 <= span[1] else min(abs(end) for end in span)
     most = max(abs(end) for end in span)
-    # The window's extent across the rotated image peaks between the ends of the range, so tenths of it are tried.
+    # The window's extent in the rotated image peaks within the range of angles, so eleven angles are tried.
     angles = (radians(least + (most - least) * tenth / 10) for tenth in range(11))
     return all(
         height * cos(angle) + width * sin(angle) <= size.low[0]
@@ -86,7 +86,7 @@ def _hidden(turn: Step, size: SizeBounds, crop: Step) -> bool:
 
 @lints.rule("L203", "crop-too-large")
 def crop_too_large(recipe: Recipe) -> lints.Findings:
-    """Crops without padding that a declared or computed size cannot hold. Undeclared sizes are not guessed at."""
+    """Find crops without padding that exceed a declared or computed size."""
     coarsest = min(recipe.scales, key=recipe.scales.__getitem__, default="")
     unit = f"px of {coarsest}" if coarsest else "px"
     for steps in lints.on_one_grid(recipe):
@@ -104,8 +104,8 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> lints.Findings:
     values = effective(step)
     for side, least, most in zip(("height", "width"), size.low, size.high, strict=True):
         if not values.get("pad_if_needed") and (values[side] > most or (size.declared and values[side] > least)):
-            known = f"{most if values[side] > most else least:g} {unit}"
-            message = f"{step.name} wants {side} {values[side]}, but images here may have only {known}"
+            available = f"{most if values[side] > most else least:g} {unit}"
+            message = f"{step.name} wants {side} {values[side]}, but images here may have only {available}"
             fixes = (Fix("set", "pad_if_needed: true"),)
             yield lints.Finding(f"{message}; resize first, or write `pad_if_needed: true`", step, side, fixes)
             return
@@ -113,7 +113,7 @@ def _too_large(step: Step, size: SizeBounds, unit: str) -> lints.Findings:
 
 @lints.rule("L205", "ragged-sizes")
 def ragged_sizes(recipe: Recipe) -> lints.Findings:
-    """The step that spoils one size for all images, if no later step restores it."""
+    """Find the step after which images differ in size, unless a later step gives them one size again."""
     for steps in lints.on_one_grid(recipe):
         finding = None
         for step, size, result in lints.along(recipe, steps):
@@ -131,35 +131,35 @@ def ragged_sizes(recipe: Recipe) -> lints.Findings:
 
 @lints.rule("L301", "statistics-after-crop", advice=True)
 def statistics_after_crop(recipe: Recipe) -> lints.Findings:
-    """The first step of a section that reads the whole image's statistics behind a random crop, in groups too.
+    """Find the first step of a section, or inside a group, that reads the image's statistics after a random crop.
 
-    Not one that goes by the whole bag's: no crop changes these.
+    Statistics of a whole bag do not count: a crop does not change them.
     """
     for steps in lints.sections(recipe):
         crop, findings = "", []
         for top in steps:
             readers = [step for step in top.walk() if crop and _reads(step) and "L301" not in step.ignored]
             readers = [step for step in readers if not (recipe.facts.tiles and effective(step).get("source") == "bag")]
-            tail = f"of what {crop} left; put it in front, or silence this"
+            tail = f"of what {crop} left; put it before the crop, or silence this"
             findings += [lints.Finding(f"{step.name} depends on {_reads(step)} {tail}", step) for step in readers]
             crop = next((step.name for step in top.walk() if _cuts(step)), crop)
         yield from findings[:1]
 
 
 def _cuts(step: Step) -> bool:
-    """Whether the step may cut a window at a random place."""
+    """Whether a step may crop at a random place."""
     record = op_record(step.name)
     return record.crops is not None and record.random and chance(step) > 0
 
 
 def _reads(step: Step) -> str:
-    """What the step reads of the whole image; empty where it reads nothing, or never acts."""
+    """The statistics of the whole image that a step reads; empty where it reads none or never acts."""
     return "" if chance(step) <= 0 or is_neutral(step) else record_of(step).statistics
 
 
 @lints.rule("L302", "channel-count", "error")
 def channel_count(recipe: Recipe) -> lints.Findings:
-    """Steps that raise on the declared channel count. Undeclared counts are not guessed at."""
+    """Find steps that would raise on the declared number of channels."""
     for steps in lints.sections(recipe):
         for top, channels in _channels_along(recipe, steps):
             for step in top.walk() if top else ():
@@ -170,7 +170,7 @@ def channel_count(recipe: Recipe) -> lints.Findings:
                     )
                 if count is None or record.channels is None or chance(step) <= 0:
                     continue
-                # Records list small counts; what takes 5 takes more.
+                # Records list counts up to 5; a step that takes 5 takes more.
                 if count in record.channels or count > max(record.channels) > 3:
                     continue
                 takes = " or ".join(map(str, record.channels))
@@ -182,7 +182,7 @@ def channel_count(recipe: Recipe) -> lints.Findings:
 
 
 def _channels_along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step | None, int | None]]:
-    """Each step of a section and how many channels come to it, None where that is not known; and behind the last."""
+    """Each step of a section with the number of channels before it, None where unknown; then None with the result."""
     channels = recipe.inputs.channels
     for top in steps:
         yield top, channels
@@ -191,7 +191,7 @@ def _channels_along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[S
 
 
 def _channels_after(top: Step, channels: int | None) -> int | None:
-    """How many channels a step leaves of so many; None where nobody knows."""
+    """The number of channels after a step, from the number before; None where unknown."""
     counts: set[int | None] = set()
     for step in (step for step in top.walk() if not step.steps):
         record = op_record(step.name)
@@ -206,22 +206,22 @@ def _channels_after(top: Step, channels: int | None) -> int | None:
 
 @lints.rule("L306", "channel-statistics", "error")
 def channel_statistics(recipe: Recipe) -> lints.Findings:
-    """Means and deviations that are not one for each channel that leaves."""
+    """Find means and standard deviations whose number is not that of the output channels."""
     outputs = (recipe.output, *recipe.outputs.values())
-    normal = [each.normalize for each in outputs if each.normalize and each.color in ("rgb", "bgr")]
-    numbers = {len(values) for normalize in normal for values in (normalize.mean, normalize.std)} - {1}
+    normalizations = [output.normalize for output in outputs if output.normalize and output.color in ("rgb", "bgr")]
+    numbers = {len(values) for normalize in normalizations for values in (normalize.mean, normalize.std)} - {1}
     for steps in lints.sections(replace(recipe, eval=None) if recipe.derived else recipe):
         *_, (_, count) = _channels_along(recipe, steps)
         wrong = numbers - {count}
         if wrong and count is not None:
             message = f"`normalize` has {min(wrong)} numbers, and images leave with {count} channels"
-            yield lints.Finding(f"{message}: give one a channel, or one for all", steps[-1] if steps else None)
+            yield lints.Finding(f"{message}: give one for each channel, or one for all", steps[-1] if steps else None)
             return
 
 
 @lints.rule("L303", "jitter-defaults")
 def jitter_defaults(recipe: Recipe) -> lints.Findings:
-    """A ColorJitter that leaves the hue to its wide default."""
+    """Find ColorJitter steps that leave the hue at its wide default."""
     for step in recipe.walk():
         if "hue" in op_record(step.name).wide and "hue" not in step.args and chance(step) > 0:
             message = "without `hue` albumentations samples from the whole colour circle"
@@ -232,12 +232,12 @@ def jitter_defaults(recipe: Recipe) -> lints.Findings:
 
 @lints.rule("L304", "levels-in-floats")
 def levels_in_floats(recipe: Recipe) -> lints.Findings:
-    """Steps that round float32 images to levels: where `inputs` says that they come, or up to a step that ends them."""
+    """Find steps that round float32 images to 256 levels, by `inputs` or before a step that changes the dtype."""
     for steps in lints.sections(recipe):
         ends = (place for place, step in enumerate(steps) if op_record(step.name).changes_dtype and chance(step) > 0)
         count = next(ends, len(steps) if recipe.inputs.dtype == "float32" else 0)
         for step in (step for top in steps[:count] for step in top.walk()):
-            if _knows_levels(step):
+            if _uses_levels(step):
                 yield lints.Finding(
                     f"{step.name} rounds float32 images to 256 levels{_instead(step)}", step, fixes=lints.REMOVE
                 )
@@ -245,29 +245,29 @@ def levels_in_floats(recipe: Recipe) -> lints.Findings:
 
 @lints.rule("L305", "levels-at-depth", "error")
 def levels_at_depth(recipe: Recipe) -> lints.Findings:
-    """Steps that know 256 levels, of images of 16 bits; and steps that end a depth that is declared."""
+    """Find steps of 256 levels on images of 16 bits, and steps that convert images of a declared depth to 8 bits."""
     for step in recipe.walk() if recipe.inputs.is_deep else ():
         if op_record(step.name).changes_dtype and chance(step) > 0:
             message = f"{step.name} ends the depth of images, which `output:` does; leave it out"
             yield lints.Finding(message, step, fixes=lints.REMOVE)
-        elif recipe.inputs.dtype == "uint16" and _knows_levels(step):
+        elif recipe.inputs.dtype == "uint16" and _uses_levels(step):
             message = f"{step.name} works on 256 levels, and images have 16 bits"
             yield lints.Finding(message + _instead(step), step, fixes=lints.REMOVE)
 
 
-def _knows_levels(step: Step) -> bool:
+def _uses_levels(step: Step) -> bool:
     return not step.steps and chance(step) > 0 and record_of(step).in_levels and not is_neutral(step)
 
 
 def _instead(step: Step) -> str:
-    """What to use for a step that knows 256 levels."""
+    """A remedy for a step of 256 levels."""
     other = op_record(step.name).deep
     return f"; {f'use {other}, ' if other else ''}leave it out, or give the recipe images of 8 bits"
 
 
 @lints.rule("L801", "batch-size-differs")
 def batch_size_differs(recipe: Recipe) -> lints.Findings:
-    """Steps of `batch:` behind steps that may leave images of different sizes."""
+    """Find steps of `batch:` after steps that may leave images of different sizes."""
     size = lints.arriving(recipe)
     for step in next(lints.on_one_grid(recipe)) if recipe.batch else ():
         size = lints.after(step, size)

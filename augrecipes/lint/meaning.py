@@ -1,4 +1,4 @@
-"""L1: steps that cannot mean what they say; L5: what others will misread; L6: steps whose target no sample has."""
+"""Lints L1xx: steps that cannot mean what they say; L5xx: unclear style; L6xx: masks, boxes and keypoints."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from augrecipes.recipe.inputs import MaskLabels
 from augrecipes.recipe.model import Recipe, Step
 
 _ALWAYS = (Fix("set", "p: 1.0"),)
-_IGNORED = 255  # what masks and losses of segmentation call pixels that do not count
+_IGNORED = 255  # the label that segmentation losses ignore by convention
 
 
 @rule("L101", "random-in-eval", "error")
 def random_in_eval(recipe: Recipe) -> Findings:
-    """Steps and groups of `eval` that decide something at random, the innermost ones."""
+    """Find the innermost steps and groups of `eval` that draw at random."""
     for step in recipe.eval or ():
         yield from _random(step, weighted=False)
 
@@ -49,15 +49,15 @@ def _random(step: Step, weighted: bool) -> Findings:
         for child in step.steps:
             yield from _random(child, weighted=False)
     elif ranges.makes_draws(step):
-        steady = op_record(step.name).instead
-        hint = f"; use {steady}" if steady else "; give each range one value, or leave the step out"
-        fixes = (Fix("word", steady), *REMOVE) if steady else REMOVE
+        fixed = op_record(step.name).instead
+        hint = f"; use {fixed}" if fixed else "; give each range one value, or leave the step out"
+        fixes = (Fix("word", fixed), *REMOVE) if fixed else REMOVE
         yield Finding(f"{step.name} is random, so two evaluations differ{hint}", step, fixes=fixes)
 
 
 @rule("L102", "missing-eval")
 def missing_eval(recipe: Recipe) -> Findings:
-    """The first step, where the recipe says nothing of evaluation."""
+    """Find recipes without `eval:`; reported at the first step."""
     if recipe.eval is None:
         first = recipe.steps[0] if recipe.steps else None
         message = "no `eval:`, so mode='eval' cannot run; `eval: derived` takes the random steps out"
@@ -66,7 +66,7 @@ def missing_eval(recipe: Recipe) -> Findings:
 
 @rule("L103", "never-acts")
 def never_acts(recipe: Recipe) -> Findings:
-    """Steps of which `p` is 0, or every limit is."""
+    """Find steps whose `p` is 0, and steps whose ranges all have no effect."""
     for step in recipe.walk():
         if chance(step) <= 0:
             yield Finding(f"{step.name} never runs: its p is 0", step, "p", (*_ALWAYS, *REMOVE))
@@ -78,22 +78,22 @@ def never_acts(recipe: Recipe) -> Findings:
 
 @rule("L104", "unreachable")
 def unreachable(recipe: Recipe) -> Findings:
-    """Steps to a size that the image has already."""
+    """Find resizes and pads to a size that all images have already."""
     for steps in on_one_grid(recipe):
         maker = ""
-        for step, size, then in along(recipe, steps):
+        for step, size, result in along(recipe, steps):
             record = op_record(step.name)
             to_size = record.size in (sizes.to_sides, sizes.pad_to) and record.resizes != "window"
             if to_size and size.exact and acting(step, size) == size:
-                known = f"after {maker} every image is {size.low[0]:g} × {size.low[1]:g}"
-                yield Finding(f"{step.name} has nothing to do: {known}", step, None, REMOVE)
-            elif then != size:
+                reason = f"after {maker} every image is {size.low[0]:g} × {size.low[1]:g}"
+                yield Finding(f"{step.name} has nothing to do: {reason}", step, None, REMOVE)
+            elif result != size:
                 maker = step.name
 
 
 @rule("L501", "integer-constant", advice=True)
 def integer_constant(recipe: Recipe) -> Findings:
-    """Interpolations and border modes given as OpenCV's numbers."""
+    """Find interpolations and border modes that are given as OpenCV's numbers."""
     for step in recipe.walk():
         for argument in constants.TABLES:
             value = step.args.get(argument)
@@ -107,7 +107,7 @@ def integer_constant(recipe: Recipe) -> Findings:
 
 @rule("L502", "implicit-weights")
 def implicit_weights(recipe: Recipe) -> Findings:
-    """OneOf groups with unequal weights, at least one of which is a class's default."""
+    """Find OneOf groups with unequal weights of which at least one is a class's default."""
     for group in recipe.walk():
         weights = [chance(child) for child in group.steps]
         if group.name != groups.ONE_OF or len(set(weights)) < 2 or all(child.p is not None for child in group.steps):
@@ -119,7 +119,7 @@ def implicit_weights(recipe: Recipe) -> Findings:
 
 @rule("L503", "equal-steps", advice=True)
 def equal_steps(recipe: Recipe) -> Findings:
-    """The second and later steps of one name, without id, in one list."""
+    """Find the second and later steps of one name in a list, without an id."""
     for steps in (*sections(recipe), *(group.steps for group in recipe.walk())):
         seen: dict[str, int] = {}
         for step in steps:
@@ -138,7 +138,7 @@ def _draws(step: Step) -> bool:
 
 @rule("L504", "group-defaults")
 def group_defaults(recipe: Recipe) -> Findings:
-    """The first group of another default, where OpenCV's integers show that the recipe came from albumentations."""
+    """Find the first group whose default differs from albumentations', where OpenCV's integers show the origin."""
     default = other_default(recipe) if any(integer_constant(recipe)) else None
     if default:
         step, message, fix = default
@@ -147,12 +147,12 @@ def group_defaults(recipe: Recipe) -> Findings:
 
 @rule("L601", "missing-target", "error")
 def missing_target(recipe: Recipe) -> Findings:
-    """Steps that read boxes or a mask that no sample has."""
+    """Find steps that read boxes or masks which samples do not have."""
     for step in recipe.walk():
         needs = op_record(step.name).needs if chance(step) > 0 else None
         if needs and not recipe.facts.annotated:
-            what = "boxes" if needs == "boxes" else "a mask"
-            yield Finding(f"{step.name} needs {what}, and recipes of kind {recipe.kind} have images only", step)
+            targets = "boxes" if needs == "boxes" else "a mask"
+            yield Finding(f"{step.name} needs {targets}, and recipes of kind {recipe.kind} have images only", step)
         elif needs == "boxes" and recipe.inputs.boxes is None:
             yield Finding(f"{step.name} needs boxes; declare them, such as `inputs: {{boxes: pascal_voc}}`", step)
         elif needs == "mask" and recipe.inputs.mask == "absent":
@@ -161,7 +161,7 @@ def missing_target(recipe: Recipe) -> Findings:
 
 @rule("L602", "mask-interpolation")
 def mask_interpolation(recipe: Recipe) -> Findings:
-    """An interpolation that blends the class ids of a mask."""
+    """Find interpolations that blend the class ids of a mask."""
     if recipe.inputs.mask == "absent" or not recipe.facts.annotated:
         return
     for step in recipe.walk():
@@ -173,7 +173,7 @@ def mask_interpolation(recipe: Recipe) -> Findings:
 
 @rule("L603", "left-behind")
 def left_behind(recipe: Recipe) -> Findings:
-    """Steps that move pixels of the image alone, where masks, boxes or keypoints are declared."""
+    """Find steps that move pixels of the image only, where masks, boxes or keypoints are declared."""
     inputs = recipe.inputs
     annotated = inputs.mask == "required" or inputs.boxes is not None or inputs.keypoints is not None
     for step in recipe.walk() if annotated else ():
@@ -184,7 +184,7 @@ def left_behind(recipe: Recipe) -> Findings:
 
 @rule("L604", "mirrored-points")
 def mirrored_points(recipe: Recipe) -> Findings:
-    """The first mirror of points with labels, or rows, of which nobody says which change places."""
+    """Find the first flip of keypoints with labels or fixed rows, without `flip_pairs`."""
     points = recipe.inputs.keypoints
     if points is not None and points.flip_pairs is None and (points.labels or not points.remove_invisible):
         turns = (step for step in recipe.walk() if chance(step) > 0 and op_record(step.name).action == "dihedral")
@@ -194,7 +194,7 @@ def mirrored_points(recipe: Recipe) -> Findings:
 
 @rule("L605", "bent-angles")
 def bent_angles(recipe: Recipe) -> Findings:
-    """The first step that bends an image whose points have angles."""
+    """Find the first elastic or grid distortion, where keypoints have angles."""
     points = recipe.inputs.keypoints
     if points is not None and "a" in points.format:
         bends = (step for step in recipe.walk() if chance(step) > 0 and op_record(step.name).effect == "field")
@@ -204,19 +204,19 @@ def bent_angles(recipe: Recipe) -> Findings:
 
 @rule("L606", "ignored-as-class")
 def ignored_as_class(recipe: Recipe) -> Findings:
-    """Borders of masks filled with 0, where another step fills them with 255, or a step of `batch:` names that."""
-    every = (*recipe.walk(), *(step for one in recipe.batch for step in one.walk()))
-    written = ((step.name, step.args.get("fill_mask"), *step.args.get("background", ())) for step in every)
-    says = next((name for name, *values in written if _IGNORED in values or (_IGNORED,) in values), "")
+    """Find borders of masks filled with 0, where another step or the inputs use 255 for ignored pixels."""
+    steps = (*recipe.walk(), *(step for top in recipe.batch for step in top.walk()))
+    fills = ((step.name, step.args.get("fill_mask"), *step.args.get("background", ())) for step in steps)
+    source = next((name for name, *values in fills if _IGNORED in values or (_IGNORED,) in values), "")
     labels = [label for _, label in (recipe.inputs.mask_labels or MaskLabels()).values]
-    says = says or ("`values:` of masks" if _IGNORED in labels and len(labels) > 1 else "")
-    for step in _zero_borders(recipe) if says else ():
-        message = f"{step.name} fills masks with class 0 where the image ends, and {says} calls 255 ignored"
+    source = source or ("`values:` of masks" if _IGNORED in labels and len(labels) > 1 else "")
+    for step in _zero_borders(recipe) if source else ():
+        message = f"{step.name} fills masks with class 0 where the image ends, and {source} calls 255 ignored"
         yield Finding(f"{message}; write `fill_mask: 255`", step, "fill_mask", (Fix("set", "fill_mask: 255"),))
 
 
 def _zero_borders(recipe: Recipe) -> Iterator[Step]:
-    """Steps that show what lies outside of an image, and call it class 0 in masks."""
+    """The steps that show the outside of an image and fill masks there with class 0."""
     for step in recipe.walk() if recipe.inputs.mask != "absent" and recipe.facts.annotated else ():
         values = effective(step)
         shows = values.get("border_mode") == "constant" and values.get("pad_if_needed") is not False
@@ -226,7 +226,7 @@ def _zero_borders(recipe: Recipe) -> Iterator[Step]:
 
 
 def mask_hint(recipe: Recipe, masks: Iterable[Any]) -> list[str]:
-    """What L606 says of a recipe by its data: masks H×W of classes, of which 255 is ignored; one line, or none.
+    """Run L606 by the data: a hint, if masks H×W of classes hold 255 and a step fills their borders with 0.
 
     >>> from augrecipes.recipe.parse import parse_text
     >>> import numpy as np

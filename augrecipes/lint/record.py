@@ -1,4 +1,4 @@
-"""What a lint is, what it looks at and finds. Why each matters, how to fix it, and examples stand in docs/CODES.md."""
+"""The records of lints and findings, and helpers to walk recipes. docs/CODES.md explains each lint, with examples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from augrecipes.recipe.model import NOWHERE, Arguments, Position, Recipe, Step
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a lint has to say.
+    """A finding of a lint.
 
     Attributes:
         message: what is wrong, and how to mend it.
-        step: the step that it speaks of; None where it speaks of the recipe.
-        argument: the argument that it speaks of, if it is one.
-        fixes: edits of the text that may mend it, the likeliest first.
+        step: the step that it concerns; None: the recipe.
+        argument: the step's argument that it concerns, if any.
+        fixes: edits of the recipe's text that may mend it, the likeliest first.
     """
 
     message: str
@@ -32,11 +32,11 @@ class Finding:
 
     @property
     def place(self) -> Position:
-        """Where the finding stands in the recipe's file."""
+        """The line and column of the finding in the recipe's file."""
         if self.step is None:
             return NOWHERE
         place = self.step.places.get(self.argument) if self.argument else None
-        # What the caller set has no line; its step has.
+        # A value set by the caller has no line, but its step has.
         return place if isinstance(place, Position) and place.line else self.step.position
 
 
@@ -47,14 +47,14 @@ Check = Callable[[Recipe], Findings]
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """One rule of taste or sense.
+    """A lint.
 
     Attributes:
-        code: stable, such as `L101`.
-        name: stable, such as `random-in-eval`.
-        check: finds it.
+        code: its code, such as `L101`, which never changes.
+        name: its name, such as `random-in-eval`, which never changes.
+        check: the function that finds its findings.
         severity: `error` stops `compile`; `warning` is logged.
-        advice: a matter of taste or speed, which `check` tells and nothing else logs.
+        advice: whether it is a matter of taste or speed, which only `augrecipes check` reports.
     """
 
     code: str
@@ -68,7 +68,7 @@ registered: dict[str, Lint] = {}
 
 
 def rule(code: str, name: str, severity: Severity = "warning", *, advice: bool = False) -> Callable[[Check], Check]:
-    """A function of a recipe becomes a lint."""
+    """Register a function of a recipe as a lint."""
 
     def register(check: Check) -> Check:
         registered[code] = Lint(code, name, check, severity, advice)
@@ -78,7 +78,7 @@ def rule(code: str, name: str, severity: Severity = "warning", *, advice: bool =
 
 
 def sections(recipe: Recipe) -> list[tuple[Step, ...]]:
-    """The sections of a recipe that it has."""
+    """The sections that a recipe has."""
     return [steps for steps in (recipe.steps, recipe.eval) if steps is not None]
 
 
@@ -86,13 +86,13 @@ def sections(recipe: Recipe) -> list[tuple[Step, ...]]:
 
 
 def arriving(recipe: Recipe) -> SizeBounds:
-    """What a recipe declares of its images; of a pair, of its coarsest target."""
+    """The sizes that a recipe declares for its images; of a pair, for the coarsest target."""
     least = recipe.inputs.min_size
     return UNKNOWN if least is None else SizeBounds(least, (inf, inf), True)
 
 
 def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, SizeBounds, SizeBounds]]:
-    """Each step of a section, with what is known of the size before it and after it."""
+    """Each step of a section, with bounds of the size before and after it."""
     size = arriving(recipe)
     for step in steps:
         before, size = size, after(step, size)
@@ -100,7 +100,7 @@ def along(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[Step, SizeB
 
 
 def after(step: Step, size: SizeBounds) -> SizeBounds:
-    """What is known of the size after `step`, which may not act."""
+    """Bounds of the size after a step that may act or not."""
     p = registry.chance(step)
     if p <= 0:
         return size
@@ -109,7 +109,7 @@ def after(step: Step, size: SizeBounds) -> SizeBounds:
 
 
 def acting(step: Step, size: SizeBounds) -> SizeBounds:
-    """What is known of the size after `step` has acted."""
+    """Bounds of the size after a step that acts."""
     match step.name:
         case groups.SEQUENTIAL:
             return reduce(lambda known, child: after(child, known), step.steps, size)
@@ -117,7 +117,7 @@ def acting(step: Step, size: SizeBounds) -> SizeBounds:
             ends = [acting(child, size) for child in step.steps if registry.chance(child) > 0]
             return reduce(SizeBounds.join, ends) if ends else size
         case groups.SOME_OF | groups.RANDOM_ORDER:
-            # Which children run, and in which order, is drawn: say something only where none changes the size.
+            # Children and their order are drawn: the size is known only where no child changes it.
             return size if all(after(child, size) == size for child in step.steps) else UNKNOWN
     record = records.op_record(step.name)
     if not record.is_known:
@@ -126,7 +126,7 @@ def acting(step: Step, size: SizeBounds) -> SizeBounds:
 
 
 def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
-    """The sections of a recipe; those of a pair without what acts on single targets, in pixels of the coarsest one.
+    """The sections of a recipe; those of a pair without steps of single targets, in pixels of the coarsest target.
 
     >>> from augrecipes.recipe.parse import parse_text
     >>> head = "version: 1\\nrecipe: t\\nkind: pair\\nscales: {lr: 1, hr: 4}\\n"
@@ -137,12 +137,12 @@ def on_one_grid(recipe: Recipe) -> Iterator[tuple[Step, ...]]:
     scales: dict[str, int] = recipe.scales.plain()
     for steps in sections(recipe):
         shared = (step for step in steps if step.name != groups.DEGRADE and not step.target)
-        yield tuple(_counted(step, scales) for step in shared) if scales else steps
+        yield tuple(_in_coarsest(step, scales) for step in shared) if scales else steps
 
 
-def _counted(step: Step, scales: dict[str, int]) -> Step:
+def _in_coarsest(step: Step, scales: dict[str, int]) -> Step:
     if step.steps:
-        return replace(step, steps=tuple(_counted(child, scales) for child in step.steps))
+        return replace(step, steps=tuple(_in_coarsest(child, scales) for child in step.steps))
     record = records.op_record(step.name)
     if not record.pixels or step.at is None:
         return step
@@ -153,7 +153,7 @@ def _counted(step: Step, scales: dict[str, int]) -> Step:
 
 
 def _scaled(value: Any, numerator: int, denominator: int) -> Any:
-    """A number of pixels, or each in a list, by a ratio."""
+    """A number of pixels, or each of a list, times numerator / denominator."""
     if isinstance(value, list | tuple):
         return [_scaled(item, numerator, denominator) for item in value]
     return value * numerator // denominator if isinstance(value, int) else value
@@ -162,13 +162,13 @@ def _scaled(value: Any, numerator: int, denominator: int) -> Any:
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
-# A step of a pair, never a Degrade or what stands inside one; the targets that it acts on, its group's where it names
-# none; those of them that exist when it runs: what a later Degrade makes is not there yet; and the Degrade before it.
+# A step of a pair (no Degrade, and not inside one); the targets that it acts on, by its `target:` or its group's; those
+# of them that exist when it runs, as a later Degrade may make others; and the Degrade before it.
 StepTargets = tuple[Step, tuple[str, ...], tuple[str, ...], Step | None]
 
 
 def by_target(recipe: Recipe) -> Iterator[StepTargets]:
-    """Every step of a pair with its targets, groups before their children; of other recipes none."""
+    """Every step of a pair with its targets, groups before their children; nothing for other recipes."""
     for steps in sections(recipe) if recipe.facts.scales else ():
         waiting = [step.args.get("target") for step in steps if step.name == groups.DEGRADE]
         last: Step | None = None
@@ -177,18 +177,18 @@ def by_target(recipe: Recipe) -> Iterator[StepTargets]:
                 waiting = waiting[1:]
                 last = step
             else:
-                there = tuple(name for name in recipe.scales if name not in waiting)
-                yield from _inside(step, tuple(recipe.scales), there, last)
+                present = tuple(name for name in recipe.scales if name not in waiting)
+                yield from _inside(step, tuple(recipe.scales), present, last)
 
 
-def _inside(step: Step, named: tuple[str, ...], there: tuple[str, ...], last: Step | None) -> Iterator[StepTargets]:
+def _inside(step: Step, named: tuple[str, ...], present: tuple[str, ...], last: Step | None) -> Iterator[StepTargets]:
     named = step.target or named
-    yield step, named, tuple(name for name in named if name in there), last
+    yield step, named, tuple(name for name in named if name in present), last
     for child in step.steps:
-        yield from _inside(child, named, there, last)
+        yield from _inside(child, named, present, last)
 
 
 def moves(step: Step) -> bool:
-    """Whether the step moves pixels, or bends the image."""
+    """Whether a step moves pixels."""
     record = records.op_record(step.name)
     return record.displaces or (record.moves and record.action != "identity")

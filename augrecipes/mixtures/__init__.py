@@ -1,4 +1,4 @@
-"""Steps of `batch:`, which mix the samples of a batch: what is known of each, and what it does to arrays."""
+"""Steps of `batch:`, which mix the samples of a batch: their records, and their effect on arrays."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _log = logging.getLogger("augrecipes")
 
 
 def effective(step: Step) -> dict[str, Any]:
-    """The arguments of a step of `batch:` that take effect, of a group none; `p` where it has a schedule."""
+    """The effective arguments of a step of `batch:`, none for a group; with `p` where it has a schedule."""
     return ({} if step.is_group else MIXTURES[step.name].effective(step.args)) | step.schedule.plain()
 
 
 def warn_unmixed(recipe: Any, mode: str) -> None:
-    """Say in the log that what is made of a recipe sees samples alone, where its `batch:` would mix them."""
+    """Log a warning where single samples are made of a recipe whose `batch:` would mix them."""
     if recipe.batch and mode == "train":
         _log.warning("%s: `batch:` is left out here: ar.loader runs it, or a DataLoader with ar.collate", recipe.file)

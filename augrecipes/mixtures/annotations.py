@@ -1,4 +1,4 @@
-"""Boxes and keypoints of an image that is seen in part, somewhere else: moved, clipped, left out where hidden."""
+"""Moves and clips the boxes and keypoints of a part of an image that is pasted elsewhere; drops hidden ones."""
 
 from __future__ import annotations
 
@@ -15,74 +15,75 @@ if TYPE_CHECKING:
     from augrecipes.recipe.inputs import Boxes, Inputs
 
 Array = npt.NDArray[Any]
-_SLACK = 1e-3  # px: less than that of a pixel, as rounded shares of an image have it, is none of it
+_SLACK = 1e-3  # px, tolerance of corners for rounding in normalised formats
 
 
 def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[int, int] = (0, 0)) -> dict[str, Array]:
-    """What is left of a sample's boxes and keypoints, of their labels and of the numbers of their objects.
+    """The visible boxes and keypoints of a sample, with their labels and object numbers.
 
     Args:
-        sample: `boxes`, `keypoints` and their labels, as far as there are some.
-        region: bool H×W, the pixels of the new image in which this sample is seen.
-        inputs: of the recipe: formats, and what is too little to be kept.
-        shift: rows and columns by which the image has moved.
+        sample: `boxes`, `keypoints` and their labels, where it has them.
+        region: bool H×W, the pixels of the new image that show this sample.
+        inputs: the recipe's inputs: formats, and limits below which boxes are dropped.
+        shift: rows and columns by which the sample has moved.
 
     >>> from augrecipes.recipe.inputs import Boxes, Inputs
     >>> left = np.arange(8) < np.full((4, 1), 3)
     >>> boxes = np.array([[1.0, 0.0, 5.0, 4.0], [5.0, 1.0, 8.0, 2.0]])
-    >>> found = seen({"boxes": boxes, "box_labels": np.array([7, 9])}, left, Inputs(boxes=Boxes()))
-    >>> found["boxes"].tolist(), found["box_labels"].tolist()
+    >>> visible = seen({"boxes": boxes, "box_labels": np.array([7, 9])}, left, Inputs(boxes=Boxes()))
+    >>> visible["boxes"].tolist(), visible["box_labels"].tolist()
     ([[1.0, 0.0, 3.0, 4.0]], [7])
     """
-    found: dict[str, Array] = {}
+    visible: dict[str, Array] = {}
     (dy, dx), size = shift, region.shape
     if inputs.boxes is not None and "boxes" in sample:
         corners = corners_px(sample["boxes"], inputs.boxes.format, *size) + np.array([dx, dy, dx, dy], np.float32)
         clipped = {k: box for k, box in enumerate(_clipped(corners.tolist(), region, inputs.boxes)) if box is not None}
-        found["boxes"] = from_corners_px(np.array([*clipped.values()]).reshape(-1, 4), inputs.boxes.format, *size)
-        _take(found, sample, (inputs.boxes.labels, "object", "masks"), [*clipped])
-        if "masks" in found:  # what is rolled over the edge lies outside of the region
-            found["masks"] = np.roll(found["masks"], shift, (1, 2)) * region
+        visible["boxes"] = from_corners_px(np.array([*clipped.values()]).reshape(-1, 4), inputs.boxes.format, *size)
+        _take(visible, sample, (inputs.boxes.labels, "object", "masks"), [*clipped])
+        if "masks" in visible:  # pixels rolled over the edge are outside the region
+            visible["masks"] = np.roll(visible["masks"], shift, (1, 2)) * region
     if inputs.keypoints is not None and "keypoints" in sample:
         points = np.array(sample["keypoints"], np.float32)
-        of_x, of_y = (1, 0) if inputs.keypoints.format == "yx" else (0, 1)
-        points[:, [of_x, of_y]] += np.array([dx, dy], np.float32)
-        y, x = np.floor(points[:, of_y]).astype(int), np.floor(points[:, of_x]).astype(int)
+        x_column, y_column = (1, 0) if inputs.keypoints.format == "yx" else (0, 1)
+        points[:, [x_column, y_column]] += np.array([dx, dy], np.float32)
+        y, x = np.floor(points[:, y_column]).astype(int), np.floor(points[:, x_column]).astype(int)
         within = (y >= 0) & (y < size[0]) & (x >= 0) & (x < size[1])
         kept = within & region[np.clip(y, 0, size[0] - 1), np.clip(x, 0, size[1] - 1)]
         kept |= not inputs.keypoints.remove_invisible
-        if inputs.keypoints.of and (owner := sample.get("keypoint_object")) is not None and "object" in found:
-            kept &= (owner < 0) | np.isin(owner, found["object"])
+        if inputs.keypoints.of and (owner := sample.get("keypoint_object")) is not None and "object" in visible:
+            kept &= (owner < 0) | np.isin(owner, visible["object"])
         rows = np.flatnonzero(kept).tolist()
-        found["keypoints"] = points[rows]
-        _take(found, sample, (inputs.keypoints.labels, "keypoint_object"), rows)
-    return found
+        visible["keypoints"] = points[rows]
+        _take(visible, sample, (inputs.keypoints.labels, "keypoint_object"), rows)
+    return visible
 
 
 def rescale(sample: Mapping[str, Any], inputs: Inputs, size: tuple[int, int], place: Array) -> dict[str, Any]:
-    """A sample whose boxes and keypoints at x, y px lie at ((x, y) - start) · factor + shift; nothing is clipped.
+    """Move the boxes and keypoints of a sample from (x, y) px to ((x, y) - start) · factor + shift, without clipping.
 
-    `place` holds these three, 3×2; `size` is the image's (height, width).
+    `place` is (start, factor, shift), 3×2; `size` is the image's (height, width).
     """
-    made, (start, factor, shift) = dict(sample), place
+    result, (start, factor, shift) = dict(sample), place
     if inputs.boxes is not None and "boxes" in sample:
         corners = corners_px(sample["boxes"], inputs.boxes.format, *size).reshape(-1, 2, 2)
-        made["boxes"] = from_corners_px(((corners - start) * factor + shift).reshape(-1, 4), inputs.boxes.format, *size)
+        moved = ((corners - start) * factor + shift).reshape(-1, 4)
+        result["boxes"] = from_corners_px(moved, inputs.boxes.format, *size)
     if inputs.keypoints is not None and "keypoints" in sample:
         form, points = inputs.keypoints.format, np.array(sample["keypoints"], np.float32)
-        on = [form.index("x"), form.index("y")]
-        points[:, on] = (points[:, on] - start + 0.5) * factor - 0.5 + shift  # whole numbers are middles of pixels
+        xy = [form.index("x"), form.index("y")]
+        points[:, xy] = (points[:, xy] - start + 0.5) * factor - 0.5 + shift  # whole numbers are pixel centres
         points[:, [k for k, column in enumerate(form) if column == "s"]] *= factor.max()
-        made["keypoints"] = points
-    return made
+        result["keypoints"] = points
+    return result
 
 
-def _take(found: dict[str, Array], sample: Mapping[str, Any], keys: Iterable[Any], rows: list[int]) -> None:
-    found |= {key: np.asarray(sample[key])[rows] for key in keys if key in sample}
+def _take(visible: dict[str, Array], sample: Mapping[str, Any], keys: Iterable[Any], rows: list[int]) -> None:
+    visible |= {key: np.asarray(sample[key])[rows] for key in keys if key in sample}
 
 
 def _clipped(corners: Iterable[list[float]], region: Array, rule: Boxes) -> Iterable[list[float] | None]:
-    """Each box as far as it is seen; None where that is too little."""
+    """The visible part of each box; None where it is below the limits of `rule`."""
     for x0, y0, x1, y1 in corners:
         left, top, right, bottom = floor(x0 + _SLACK), floor(y0 + _SLACK), ceil(x1 - _SLACK), ceil(y1 - _SLACK)
         first, start = max(top, 0), max(left, 0)
@@ -94,6 +95,6 @@ def _clipped(corners: Iterable[list[float]], region: Array, rule: Boxes) -> Iter
         box = [max(x0, start + int(columns[0])), max(y0, first + int(rows[0])),
                min(x1, start + int(columns[-1]) + 1), min(y1, first + int(rows[-1]) + 1)]  # fmt: skip
         wide, high = box[2] - box[0], box[3] - box[1]
-        visible = int(part.sum()) / ((right - left) * (bottom - top))
+        share = int(part.sum()) / ((right - left) * (bottom - top))
         enough = wide * high >= rule.min_area and wide >= rule.min_width and high >= rule.min_height
-        yield box if enough and visible >= rule.min_visibility else None
+        yield box if enough and share >= rule.min_visibility else None

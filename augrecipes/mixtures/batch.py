@@ -1,4 +1,4 @@
-"""A batch as steps of `batch:` act on it: rows of arrays, changed in place, and samples of the data set beside it."""
+"""The arrays of a batch, which steps of `batch:` change in place, and access to samples of the data set."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
 
 Array = npt.NDArray[Any]
-Extent = tuple[int, int]  # first and behind the last, in cells
-Piece = tuple[Mapping[str, Any], Extent, Extent, tuple[int, int]]  # a sample, its rows, its columns, how far it moves
+Extent = tuple[int, int]  # start and exclusive end, in cells
+# A sample, the rows and columns that it fills, and (rows, columns) by which it moves.
+Piece = tuple[Mapping[str, Any], Extent, Extent, tuple[int, int]]
 
 
 @dataclass
 class BatchArrays:
-    """The targets of n samples, side by side. Pixels count in cells: of a pair in pixels of its coarsest grid.
+    """The targets of n samples as arrays. Places are in cells: pixels, for a pair those of its coarsest grid.
 
     Attributes:
         values: `image`, or the targets of a pair, (n, ...) as the recipe's output says; `mask` (n, H, W); `label` float
             (n, classes); `boxes`, `keypoints` and their labels: lists of n arrays.
-        recipe: whose samples these are.
-        read: reads a sample of the data set, by its position, with such values of one sample.
-        count: of samples in the data set.
+        recipe: the recipe of the samples.
+        read: reads a sample of the data set by position, as values of one sample.
+        count: number of samples in the data set.
     """
 
     values: dict[str, Any]
@@ -52,27 +53,27 @@ class BatchArrays:
 
     # -- pixels --------------------------------------------------------------------------------------------------------
 
-    def planes(self, of: Mapping[str, Any]) -> dict[str, Array]:
-        """Views of images by target, (..., H, W, channels), and of `mask`, (..., H, W): of a batch or of one sample."""
+    def planes(self, values: Mapping[str, Any]) -> dict[str, Array]:
+        """Views of a batch's or a sample's images by target, (..., H, W, channels), and of `mask`, (..., H, W)."""
         output, outputs = self.recipe.output, self.recipe.outputs
         chw = {name: outputs.get(name, output).layout == "chw" for name in self.names}
-        found = {name: np.moveaxis(of[name], -3, -1) if chw[name] else of[name] for name in self.names}
-        return found | ({"mask": of["mask"]} if "mask" in self.values else {})
+        planes = {name: np.moveaxis(values[name], -3, -1) if chw[name] else values[name] for name in self.names}
+        return planes | ({"mask": values["mask"]} if "mask" in self.values else {})
 
     @property
     def cells(self) -> tuple[int, int]:
-        """Height and width, in cells."""
+        """Height and width of the images, in cells."""
         name = self.names[0]
         height, width = self.planes(self.values)[name].shape[1:3]
         return height // self._unit(name), width // self._unit(name)
 
     def window(self, name: str, rows: Extent, columns: Extent) -> tuple[slice, slice]:
-        """What cuts some cells out of a plane H×W."""
+        """Slices of a plane H×W that select a rectangle of cells."""
         unit = self._unit(name)
         return slice(rows[0] * unit, rows[1] * unit), slice(columns[0] * unit, columns[1] * unit)
 
     def _unit(self, name: str) -> int:
-        """Side of a cell in px of a target."""
+        """Side of a cell, in px of a target."""
         scales = self.recipe.scales
         return int(scales[name] // gcd(*scales.values())) if scales else 1
 
@@ -89,21 +90,21 @@ class BatchArrays:
 
     def order(self, rng: np.random.Generator, partners: str) -> list[int]:
         """The partner of each sample."""
-        here = np.arange(len(self))
-        return (np.roll(here, 1) if partners == "roll" else rng.permutation(here)).tolist()
+        samples = np.arange(len(self))
+        return (np.roll(samples, 1) if partners == "roll" else rng.permutation(samples)).tolist()
 
     def blend(self, order: Sequence[int], share: float) -> None:
-        """Make each image share · itself + (1 - share) · its partner; of labels the same."""
+        """Replace each image and label by share · itself + (1 - share) · its partner's."""
         for name in self.names:
             flat = self.values[name].reshape(len(self), -1)
             for row, other in with_partners(order, flat):
                 blend(row, other, share)
-            if not np.may_share_memory(flat, self.values[name]):  # channels lie last in memory, say, and not by shape
+            if not np.may_share_memory(flat, self.values[name]):  # `reshape` copied: the memory order is not C
                 self.values[name][...] = flat.reshape(self.values[name].shape)
         self._label(order, share)
 
     def paste(self, order: Sequence[int], rows: Extent, columns: Extent) -> None:
-        """Give each sample what its partner has in some cells; labels are mixed by the areas."""
+        """Paste a rectangle of its partner into each sample; labels are mixed by area."""
         for name, whole in self.planes(self.values).items():
             across, down = self.window(name, rows, columns)
             for row, other in with_partners(order, whole[:, across, down]):
@@ -126,27 +127,27 @@ class BatchArrays:
         return {key: np.array(self.values[key][k]) for key in self._mixed}
 
     def drawn(self, rng: np.random.Generator) -> Mapping[str, Any]:
-        """A sample of the data set, each as likely.
+        """Draw a sample of the data set, uniformly.
 
         Raises:
             CollateError: it does not fit the batch.
         """
-        found = self.read(int(rng.integers(max(self.count, 1))))
+        sample = self.read(int(rng.integers(max(self.count, 1))))
         for key in self._mixed:
             wanted = None if key in self.ragged else self.values[key].shape[1:]
-            if key not in found or wanted not in (None, np.shape(found[key])):
-                other = f"of {np.shape(found[key])}" if key in found else "missing"
+            if key not in sample or wanted not in (None, np.shape(sample[key])):
+                other = f"of {np.shape(sample[key])}" if key in sample else "missing"
                 here = "there" if wanted is None else f"of {wanted}: end `steps:` in a crop of fixed size"
-                raise CollateError(f"draws a sample whose {key!r} is {other}, and in the batch {here}", found["path"])
-        return found
+                raise CollateError(f"draws a sample whose {key!r} is {other}, and in the batch {here}", sample["path"])
+        return sample
 
     def lay(self, k: int, pieces: Sequence[Piece]) -> None:
-        """Make sample k of pieces of samples, which fill it; labels are mixed by the areas."""
-        to = self.planes(self.values)
+        """Compose sample k of pieces of samples, which fill it; labels are mixed by area."""
+        planes = self.planes(self.values)
         for sample, rows, columns, (down, right) in pieces:
-            there = (rows[0] - down, rows[1] - down), (columns[0] - right, columns[1] - right)
+            source = (rows[0] - down, rows[1] - down), (columns[0] - right, columns[1] - right)
             for name, plane in self.planes(sample).items():
-                to[name][k][self.window(name, rows, columns)] = plane[self.window(name, *there)]
+                planes[name][k][self.window(name, rows, columns)] = plane[self.window(name, *source)]
         if "label" in self.values:
             shares = [np.float32(self._share(rows, columns)) * sample["label"] for sample, rows, columns, _ in pieces]
             self.values["label"][k] = np.sum(shares, axis=0)
@@ -154,40 +155,41 @@ class BatchArrays:
         self._annotate(k, *parts if self.ragged else ())
 
     def fit(self, sample: Mapping[str, Any], scale: float, *piece: Any) -> dict[str, Any]:
-        """Enlarge an image without its bars into the corner that a piece shows; what lies on it goes along.
+        """Enlarge a sample without its bars into the corner that a piece shows, with mask, boxes and keypoints.
 
         Args:
-            sample: one image. Bars are lines of one colour at its edges, as a letterbox has them.
-            scale: the longer side becomes that of the image, times this, from 1. What is left over is the bars'.
-            piece: the rows, columns and shift of a `Piece`; pixels that it does not show are not made.
+            sample: one sample. Bars are lines of one colour at the edges of its image, as in a letterbox.
+            scale: at least 1; the longer side becomes the image's side times this. The rest remains a bar.
+            piece: rows, columns and shift of a `Piece`; other pixels are not computed.
         """
-        there = zip(piece[:2], piece[2], self.cells, strict=True)
-        window = [slice(min(first - by, size - 1), max(last - by, 1)) for (first, last), by, size in there]
+        axes = zip(piece[:2], piece[2], self.cells, strict=True)
+        window = [slice(min(first - by, size - 1), max(last - by, 1)) for (first, last), by, size in axes]
         plane, size = self.planes(sample)["image"], np.array(self.cells)
-        start, stop = np.array([(bar(one), len(one) - bar(one[::-1])) for one in (plane, plane.swapaxes(0, 1))]).T
+        edges = [(bar(lines), len(lines) - bar(lines[::-1])) for lines in (plane, plane.swapaxes(0, 1))]
+        start, stop = np.array(edges).T
         length = np.rint((stop - start) * (size / (stop - start)).min() * scale)
-        factor, shift = length / (stop - start), np.where([one.start > 0 for one in window], size - length, 0)
-        y, x = (_sources(*one) for one in zip(size, start, stop, factor, shift, strict=True))
-        place = np.flip([start, factor, shift], 1)  # of x and y
-        made = rescale(sample, self.recipe.inputs, self.cells, place) | {"image": np.empty_like(sample["image"])}
+        factor, shift = length / (stop - start), np.where([part.start > 0 for part in window], size - length, 0)
+        y, x = (_sources(*axis) for axis in zip(size, start, stop, factor, shift, strict=True))
+        place = np.flip([start, factor, shift], 1)  # x before y
+        result = rescale(sample, self.recipe.inputs, self.cells, place) | {"image": np.empty_like(sample["image"])}
         down, right = np.ix_(np.floor(y + 0.5).astype(int), np.floor(x + 0.5).astype(int))
-        made |= {key: np.asarray(sample[key])[..., down, right] for key in ("mask", "masks") if key in sample}
+        result |= {key: np.asarray(sample[key])[..., down, right] for key in ("mask", "masks") if key in sample}
         wide = np.asarray(plane, np.float32 if plane.dtype == np.float16 else None)
         maps = np.meshgrid(np.float32(x[window[1]]), np.float32(y[window[0]]))
-        for k in range(plane.shape[2]):  # a channel at a time: of c×h×w no copy is made
-            self.planes(made)["image"][window[0], window[1], k] = cv2.remap(wide[..., k], *maps, cv2.INTER_LINEAR)
-        return made
+        for k in range(plane.shape[2]):  # by channel, which copies nothing of C×H×W
+            self.planes(result)["image"][window[0], window[1], k] = cv2.remap(wide[..., k], *maps, cv2.INTER_LINEAR)
+        return result
 
     def cover(self, k: int, sample: Mapping[str, Any], region: Array) -> None:
-        """Put what a sample has in a region, bool H×W, over sample k; its boxes and keypoints join."""
-        to, of = self.planes(self.values), self.planes(sample)
-        for name, plane in of.items():
-            to[name][k][region] = plane[region]
+        """Paste a region, bool H×W, of a sample over sample k, with its boxes and keypoints."""
+        planes = self.planes(self.values)
+        for name, plane in self.planes(sample).items():
+            planes[name][k][region] = plane[region]
         if self.ragged:
             self._annotate(k, (self._annotations(k), ~region, (0, 0)), (sample, region, (0, 0)))
 
     def corners(self, sample: Mapping[str, Any]) -> Array:
-        """Boxes of a sample as x_min, y_min, x_max, y_max in px; none where samples have no boxes."""
+        """Boxes of a sample as float32 (n, 4), x_min, y_min, x_max, y_max in px; (0, 4) without boxes."""
         boxes = self.recipe.inputs.boxes
         return corners_px(sample["boxes"], boxes.format, *self.cells) if boxes else np.empty((0, 4), np.float32)
 
@@ -195,22 +197,22 @@ class BatchArrays:
         return {key: self.values[key][k] for key in self.ragged}
 
     def _annotate(self, k: int, *parts: tuple[Mapping[str, Any], Array, tuple[int, int]]) -> None:
-        """Give sample k the boxes and keypoints that are seen of some samples, each in a region, moved by so much.
+        """Give sample k the visible boxes and keypoints of (sample, region, shift) parts.
 
-        Objects of the first keep their numbers, those of the others get numbers that come after.
+        Objects of the first part keep their numbers; those of the others are renumbered after them.
         """
-        found, first = [seen(sample, region, self.recipe.inputs, shift) for sample, region, shift in parts], 0
-        for part in found:
+        visible, first = [seen(sample, region, self.recipe.inputs, shift) for sample, region, shift in parts], 0
+        for part in visible:
             numbers = [part[key] for key in ("object", "keypoint_object") if key in part]
             for own in numbers:
                 own[own >= 0] += first
             first = max([first, *(int(own.max()) + 1 for own in numbers if len(own))])
-        for key in found[0] if found else ():
-            self.values[key][k] = np.concatenate([part[key] for part in found])
+        for key in visible[0] if visible else ():
+            self.values[key][k] = np.concatenate([part[key] for part in visible])
 
 
 def bar(lines: Array) -> int:
-    """How many lines at the start of an image have the colour of its first pixel; 0 where all have.
+    """The number of first lines of an image in the colour of its first pixel; 0 where all lines have it.
 
     >>> bar(np.array([[7, 7], [7, 7], [1, 7]])[..., None])
     2
@@ -219,13 +221,13 @@ def bar(lines: Array) -> int:
 
 
 def _sources(size: int, start: int, stop: int, factor: float, shift: float) -> Array:
-    """Which place of the old image, along one axis, each pixel of the new one shows: of a bar, where nothing lies."""
+    """The place in the source, along one axis, that each pixel of the result shows; outside it, a place in a bar."""
     old = (np.arange(size) - shift + 0.5) / factor + start  # from the edge of the first pixel on
     return np.where((old > start) & (old < stop), np.clip(old - 0.5, start, stop - 1), 0 if start else size - 1)
 
 
 def with_partners(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Array]]:
-    """Each row with its partner as that was before any row was written; a row that is its own partner is left out.
+    """Each row with its partner's values before any row was written; rows that are their own partner are left out.
 
     >>> rows = np.arange(4)[:, None] * 10
     >>> for row, partner in with_partners([1, 2, 0, 3], rows):
@@ -238,7 +240,7 @@ def with_partners(order: Sequence[int], rows: Array) -> Iterator[tuple[Array, Ar
 
 
 def blend(row: Array, other: Array, share: float) -> None:
-    """Make `row` share · row + (1 - share) · other, in place; whole numbers are rounded.
+    """Set `row` to share · row + (1 - share) · other, in place; integers are rounded.
 
     >>> row = np.full(3, 10, np.uint8)
     >>> blend(row, np.full(3, 20, np.uint8), 0.25)

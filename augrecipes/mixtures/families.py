@@ -1,4 +1,4 @@
-"""The steps of `batch:`: what is known of each before a batch is there, and what it does to the arrays of one."""
+"""The steps of `batch:`: their records, and functions that apply them to a batch."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ANNOTATIONS = ("mask", "boxes", "keypoints")
 
 ALPHA: Schema = {
     "type": "number", "exclusiveMinimum": 0, "default": 1.0,
-    "description": "The share of each is drawn from Beta(alpha, alpha); 1: all shares are as likely.",
+    "description": "Shares are drawn from Beta(alpha, alpha); 1: uniformly.",
 }  # fmt: skip
 PARTNERS: Schema = {
     "enum": ["permutation", "roll"], "default": "permutation",
-    "description": "A random partner in the batch for each sample; or the one before it, the first has the last.",
+    "description": "The partner of a sample: any of the batch, or the one before it (for the first, the last).",
 }  # fmt: skip
 CLASSES: Schema = {
     "anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None,
-    "description": "How many classes there are; null: as many as the dataset has.",
+    "description": "Number of classes; null: that of the dataset.",
 }  # fmt: skip
 SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 SHARES: Schema = {
@@ -36,18 +36,18 @@ SHARES: Schema = {
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """One step of `batch:`.
+    """The record of a step of `batch:`.
 
     Attributes:
-        about: what it does, for editors.
-        mix: does it: `mix(batch, rng, **arguments)`, or `mix(batch, rng, k, **arguments)` of `each` sample k.
+        about: what the step does, for editors.
+        mix: applies it: `mix(batch, rng, **arguments)`, or with `each` `mix(batch, rng, k, **arguments)` for sample k.
         arguments: JSON Schema of each argument, with its default.
-        each: `p` decides for each sample of the batch, not for the batch.
-        labels: class labels are mixed, so they leave as shares of classes.
-        needs: keys of samples, of which it wants one at least; pairs have none of them, and do without.
+        each: whether `p` decides for each sample, not for the whole batch.
+        labels: whether it mixes class labels, which become shares of classes.
+        needs: keys of samples of which it needs at least one; pairs are exempt.
         bars: keys of samples that it cannot mix.
-        scales: whether it is for pairs alone (True), or for images alone (False).
-        refusal: why it cannot act on a recipe with its arguments, and what to do; empty where it can.
+        scales: True: for pairs only; False: for images only; None: for both.
+        refusal: returns why it cannot act on a recipe with its arguments, and what to do; "" where it can.
     """
 
     about: str
@@ -61,11 +61,11 @@ class Mixture:
     refusal: Callable[[Any, Mapping[str, Any]], str] | None = None
 
     def effective(self, written: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that take effect."""
+        """The written arguments, completed by defaults."""
         return {key: written.get(key, schema["default"]) for key, schema in self.arguments.items()}
 
     def refused(self, recipe: Any, written: Mapping[str, Any]) -> str:
-        """Why it cannot act on any sample of a recipe, and what to do; empty where it can."""
+        """Why the step cannot act on a recipe's samples, and what to do; "" where it can."""
         if self.scales is not None and self.scales != recipe.facts.scales:
             return f"is {'' if self.scales else 'not '}for recipes of pairs; CutMix is for all"
         inputs = recipe.inputs
@@ -78,7 +78,7 @@ class Mixture:
 
 
 def mix_up(batch: BatchArrays, rng: np.random.Generator, alpha: float, partners: str) -> None:
-    """Blend each sample with its partner: share · sample + (1 - share) · partner, one share a batch.
+    """Blend each sample with its partner, share · sample + (1 - share) · partner, with one share for the batch.
 
     Drawn: the share from Beta(alpha, alpha), then the partners. Zhang et al., "mixup: beyond empirical risk
     minimization", ICLR 2018.
@@ -88,11 +88,11 @@ def mix_up(batch: BatchArrays, rng: np.random.Generator, alpha: float, partners:
 
 
 def cut_mix(batch: BatchArrays, rng: np.random.Generator, alpha: float, partners: str) -> None:
-    """Give each sample its partner's rectangle, one place a batch; labels are mixed by the areas.
+    """Paste a rectangle of its partner into each sample, at one place for the batch; labels are mixed by area.
 
-    Drawn: the share that stays from Beta(alpha, alpha), the rectangle's middle, the partners. The rectangle has the
-    image's shape and (1 - share) of its area, and is cut off at the image's edges: the area that is left counts. Yun
-    et al., "CutMix: regularization strategy to train strong classifiers with localizable features", ICCV 2019.
+    Drawn: the share that stays from Beta(alpha, alpha), the rectangle's centre, the partners. The rectangle has the
+    image's aspect ratio and (1 - share) of its area, and is clipped to the image, which the mixing of labels counts.
+    Yun et al., "CutMix: regularization strategy to train strong classifiers with localizable features", ICCV 2019.
     """
     height, width = batch.cells
     half = 0.5 * sqrt(1 - float(rng.beta(alpha, alpha)))
@@ -103,9 +103,9 @@ def cut_mix(batch: BatchArrays, rng: np.random.Generator, alpha: float, partners
 
 
 def stitch(batch: BatchArrays, rng: np.random.Generator, seam: tuple[float, float], partners: str) -> None:
-    """Give each scene what its partner has beyond a straight seam, on all grids; one seam a batch.
+    """Replace each scene beyond a straight seam by its partner, on all grids, with one seam for the batch.
 
-    Drawn: whether the seam runs across or down, where, which side is replaced, the partners.
+    Drawn: the seam's direction, its place, the side that is replaced, the partners.
     """
     height, width = batch.cells
     across, low = rng.random(2) < 0.5
@@ -116,10 +116,10 @@ def stitch(batch: BatchArrays, rng: np.random.Generator, seam: tuple[float, floa
 
 
 def cut_blur(batch: BatchArrays, rng: np.random.Generator, alpha: float, source: str, target: str) -> None:
-    """Put a rectangle of the source into the target, or all of the source but a rectangle; one place a batch.
+    """Paste a rectangle of the source into the target, or all except a rectangle, at one place for the batch.
 
-    Drawn: the rectangle's sides, as shares of the image's, from a normal distribution around alpha (deviation 0.01);
-    its place; which of both. The source stays as it is. Yoo, Ahn and Sohn, "Rethinking data augmentation for image
+    Drawn: the rectangle's sides, as a share of the image's, from a normal distribution around alpha (deviation 0.01);
+    its place; inside or outside. The source does not change. Yoo, Ahn and Sohn, "Rethinking data augmentation for image
     super-resolution", CVPR 2020.
     """
     height, width = batch.cells
@@ -162,14 +162,14 @@ Range = tuple[float, float]
 
 
 def mosaic(batch: BatchArrays, rng: np.random.Generator, k: int, center_range: Range, scale: Range | None) -> None:
-    """Lay sample k and three samples of the data set around a point.
+    """Compose sample k and three samples of the data set around a point.
 
-    Each keeps the corner that lies at the point: the upper left one its lower right part, and so on. Masks, boxes and
-    keypoints move along and are clipped to their quarter; class labels are mixed by the areas. Drawn: the point, the
-    three samples, which quarter each has. Bochkovskiy et al., "YOLOv4", 2020, https://arxiv.org/abs/2004.10934.
+    Each keeps its corner at the point: the upper left one its lower right part, and so on. Masks, boxes and keypoints
+    move along and are clipped to their quarter; class labels are mixed by area. Drawn: the point, the three samples,
+    the quarter of each. Bochkovskiy et al., "YOLOv4", 2020, https://arxiv.org/abs/2004.10934.
 
-    Without `scale` samples stay as they are, bars and all. With it their bars go: the longer side of what is left is
-    resized to the image's times `scale`, drawn once for the four, and its corner lies at the point.
+    Without `scale` samples keep their size and bars. With it bars are removed, the longer side of the rest is resized
+    to the image's side times a factor, drawn from `scale` once for the four, and its corner is at the point.
     """
     height, width = batch.cells
     y, x = (round(rng.uniform(*center_range) * size) for size in (height, width))
@@ -178,7 +178,7 @@ def mosaic(batch: BatchArrays, rng: np.random.Generator, k: int, center_range: R
         ((0, y), (0, x), (y - height, x - width)), ((0, y), (x, width), (y - height, x)),
         ((y, height), (0, x), (y, x - width)), ((y, height), (x, width), (y, x)),
     ]  # fmt: skip
-    placed = [samples[one] for one in rng.permutation(4)]
+    placed = [samples[number] for number in rng.permutation(4)]
     if scale is not None:
         factor = rng.uniform(*scale)
         placed = [batch.fit(sample, factor, *quarter) for sample, quarter in zip(placed, quarters, strict=True)]
@@ -189,32 +189,32 @@ _CENTER = {**SHARES, "default": [0.3, 0.7], "description": "Where the four meet,
 _PAIRS = "resizes by `scale`, and targets of a pair must stay aligned; leave `scale` out"
 _SCALE = {
     "anyOf": [{**SHARES, "prefixItems": [{"type": "number", "minimum": 1}] * 2}, {"type": "null"}], "default": None,
-    "description": "Bars go, and the longer side becomes the image's times this; null: nothing is resized.",
+    "description": "Cut letterbox bars off, and resize the longer side to the image's times this; null: do neither.",
 }  # fmt: skip
 
 
 def copy_paste(batch: BatchArrays, rng: np.random.Generator, k: int, share: float, background: Sequence[int]) -> None:
-    """Put objects of a sample of the data set over sample k: pixels, mask, boxes and keypoints.
+    """Paste objects of a sample of the data set over sample k: pixels, mask, boxes and keypoints.
 
-    An object is a box with what the mask holds in it of the value that is commonest there; of samples without boxes a
-    connected area of one value. Sample k's own boxes and keypoints under it are clipped, or left out. Drawn: the other
-    sample, and of each of its objects whether it is taken. Ghiasi et al., "Simple copy-paste is a strong data
+    An object is the area in a box of the mask's commonest value there; in samples without boxes, a connected area of
+    one mask value. Boxes and keypoints of sample k beneath it are clipped or left out. Drawn: the other sample, and for
+    each of its objects whether it is taken. Ghiasi et al., "Simple copy-paste is a strong data
     augmentation method for instance segmentation", CVPR 2021.
     """
     import numpy as np
 
     other = batch.drawn(rng)
-    found = [*_objects(batch, other, background)]
-    taken = [one for one in range(len(found)) if rng.random() < share]
+    areas = [*_objects(batch, other, background)]
+    taken = [number for number in range(len(areas)) if rng.random() < share]
     if taken:
         rows = {key: np.asarray(other[key])[taken] for key in batch.box_keys}
-        batch.cover(k, {**other, **rows}, np.any([found[one] for one in taken], axis=0))
+        batch.cover(k, {**other, **rows}, np.any([areas[number] for number in taken], axis=0))
 
 
 def _objects(
     batch: BatchArrays, sample: Mapping[str, Any], background: Sequence[int]
 ) -> Iterator[npt.NDArray[np.bool_]]:
-    """The pixels of each object, of samples with boxes in their order."""
+    """The pixels of each object, bool H×W; with boxes, in their order."""
     import cv2
     import numpy as np
 
@@ -234,17 +234,17 @@ def _objects(
 
 _BACKGROUND = {
     "type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 0, "default": [0, 255],
-    "description": "Values of masks that are no objects.",
+    "description": "Mask values that are not objects.",
 }  # fmt: skip
 
 
-# Of each step its function, and what is known of it, by name; sorted.
+# The record of each step, sorted by name.
 MIXTURES: dict[str, Mixture] = {
     "CopyPaste": Mixture(
-        "Objects of a sample of the data set put over each sample, by their masks; boxes and keypoints follow.",
+        "Pastes objects of another sample of the dataset onto each sample, by their masks; boxes and keypoints follow.",
         copy_paste,
         {
-            "share": {**SHARE, "default": 0.5, "description": "Of the objects, how many are taken."},
+            "share": {**SHARE, "default": 0.5, "description": "The share of the objects that are pasted."},
             "background": _BACKGROUND,
         },
         each=True,
@@ -252,7 +252,7 @@ MIXTURES: dict[str, Mixture] = {
         scales=False,
     ),
     "CutBlur": Mixture(
-        "A rectangle of one target is another target's, or all but a rectangle; both lie on one grid.",
+        "Replaces a rectangle of one target, or all but a rectangle, by another target on the same grid.",
         cut_blur,
         {
             "alpha": {**SHARE, "default": 0.7, "description": "Side of the rectangle, as a share of the image's."},
@@ -263,14 +263,14 @@ MIXTURES: dict[str, Mixture] = {
         refusal=on_one_grid,
     ),
     "CutMix": Mixture(
-        "A rectangle of each sample is another sample's; labels by the areas, masks and boxes cut alike.",
+        "Replaces a rectangle of each sample by another sample's; mixes labels by area, cuts masks and boxes alike.",
         cut_mix,
         {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
         labels=True,
         needs=("label", *ANNOTATIONS),
     ),
     "MixUp": Mixture(
-        "Each sample blended with another one of the batch, and their labels in the same shares.",
+        "Blends each sample with another of the batch, and their labels in the same proportion.",
         mix_up,
         {"alpha": ALPHA, "partners": PARTNERS, "classes": CLASSES},
         labels=True,
@@ -278,7 +278,7 @@ MIXTURES: dict[str, Mixture] = {
         bars=ANNOTATIONS,
     ),
     "Mosaic": Mixture(
-        "Each sample and three of the data set around a point; masks, boxes and keypoints follow.",
+        "Joins each sample and three others of the dataset at a point; masks, boxes and keypoints follow.",
         mosaic,
         {"center_range": _CENTER, "scale": _SCALE, "classes": CLASSES},
         each=True,
@@ -286,7 +286,7 @@ MIXTURES: dict[str, Mixture] = {
         refusal=lambda recipe, arguments: _PAIRS if arguments["scale"] and recipe.facts.scales else "",
     ),
     "Stitch": Mixture(
-        "Each scene goes on as another one beyond a seam, in the same place on every grid.",
+        "Joins each scene to another at a seam, in the same place on every grid.",
         stitch,
         {"seam": _SEAM, "partners": PARTNERS},
         scales=True,

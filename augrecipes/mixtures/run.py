@@ -1,8 +1,8 @@
-"""The `batch:` section of a recipe, run on a batch of arrays. Every random number is keyed.
+"""Runs the `batch:` section of a recipe on a batch of arrays, with keyed random numbers.
 
-A step's numbers are Philox's with key (seed, label) and counter (0, 0, epoch, number), where a batch's number is the
-`index` of its first sample: whoever has the samples of a batch has it, and so makes the same mixture. The labels of
-samples' own steps are others, so these share no numbers with those.
+A step draws from Philox with key (seed, label) and counter (0, 0, epoch, number), where the number of a batch is the
+`index` of its first sample: the same samples give the same mixture. Labels are prefixed by `batch/`, so that no step of
+single samples shares the draws.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def mix(
     read: Callable[[int], Mapping[str, Any]] | None = None,
     count: int = 0,
 ) -> dict[str, Any]:
-    """A batch after the steps of `batch:`. Images and masks are changed in place.
+    """Run the steps of `batch:` on a batch; changes images and masks in place.
 
     Args:
-        recipe: whose samples these are.
+        recipe: the recipe of the samples.
         values: see `BatchArrays`; `label` int (n,), float (n, classes), or float (n,) of quantities.
-        key: of the random numbers: seed, epoch, and `index` of the first sample.
-        classes: how many there are, where the recipe does not say.
-        read: reads a sample of the data set, by its position, as `values` has them; None: there is no data set.
-        count: of samples in the data set.
+        key: the key of random numbers: seed, epoch, and `index` of the first sample.
+        classes: number of classes, where the recipe does not say.
+        read: reads a sample of the data set by position, in the form of `values`; None: there is no data set.
+        count: number of samples in the data set.
 
     Returns:
-        The values; `label` float32 (n, classes) where a step mixes labels, whether it acted on this batch or not.
+        The values, with `label` float32 (n, classes) if a step mixes labels, even if it did not act on this batch.
 
     Raises:
         CollateError: a step cannot act on these samples; names the step and its line.
@@ -59,12 +59,12 @@ def mix(
     [1.0, 1.0]
     """
     written = [in_epoch(step, key[1]) for step in recipe.batch]
-    steps = [step for one in written for step in one.walk() if not step.is_group]
-    softens = next((step for step in steps if MIXTURES[step.name].labels), None)
+    steps = [step for top in written for step in top.walk() if not step.is_group]
+    label_step = next((step for step in steps if MIXTURES[step.name].labels), None)
     classes = max((step.args["classes"] for step in steps if step.args.get("classes")), default=classes)
 
     def soft(sample: Mapping[str, Any]) -> dict[str, Any]:
-        mixed = softens is not None and "label" in sample
+        mixed = label_step is not None and "label" in sample
         return {**sample, "label": shares(np.asarray(sample["label"]), classes)} if mixed else dict(sample)
 
     def drawn(position: int) -> Mapping[str, Any]:
@@ -73,23 +73,23 @@ def mix(
         return soft(read(position))
 
     def generator(step: Step) -> np.random.Generator:
-        of_step = np.array([key[0] & MASK, site_key(f"batch/{step.site}")], np.uint64)
-        return np.random.Generator(np.random.Philox(key=of_step, counter=np.array([0, 0, *key[1:]], np.uint64)))
+        step_key = np.array([key[0] & MASK, site_key(f"batch/{step.site}")], np.uint64)
+        return np.random.Generator(np.random.Philox(key=step_key, counter=np.array([0, 0, *key[1:]], np.uint64)))
 
-    now = softens
+    step = label_step
     try:
         batch = BatchArrays(soft(values), recipe, drawn, count)
-        for now, rng, p in acting(written, generator):
-            _run(batch, now, rng, p)
+        for step, rng, p in acting(written, generator):
+            _run(batch, step, rng, p)
     except CollateError as error:
-        assert now is not None
-        where = f"{recipe.file}:{now.position.line}: {now.name} of `batch:`"
+        assert step is not None
+        where = f"{recipe.file}:{step.position.line}: {step.name} of `batch:`"
         raise CollateError(f"{where} {error.reason}", error.path) from error.__cause__
     return batch.values
 
 
 def acting(steps: Sequence[Step], generator: Generate) -> Iterator[tuple[Step, np.random.Generator, float]]:
-    """The steps of a batch in turn, of a OneOf the drawn one; each with its random numbers and its probability."""
+    """The steps of a batch in order, with the drawn step of a OneOf; each with its generator and probability."""
     for step in steps:
         p, rng = chance(step), generator(step)
         if step.name != groups.ONE_OF:
@@ -102,7 +102,7 @@ def acting(steps: Sequence[Step], generator: Generate) -> Iterator[tuple[Step, n
 
 def _run(batch: BatchArrays, step: Step, rng: np.random.Generator, p: float) -> None:
     record, values = MIXTURES[step.name], batch.values
-    arguments = {key: value for key, value in effective(step).items() if key != "classes"}  # known by now
+    arguments = {key: value for key, value in effective(step).items() if key != "classes"}  # labels are shares already
     if barred := next((key for key in record.bars if key in values), None):
         raise CollateError(f"cannot blend {barred}, which these samples have: use CutMix, or write `{barred}: absent`")
     if record.needs and not batch.recipe.facts.scales and not any(key in values for key in record.needs):
@@ -116,10 +116,10 @@ def _run(batch: BatchArrays, step: Step, rng: np.random.Generator, p: float) -> 
 
 
 def shares(labels: Array, classes: int | None) -> Array:
-    """Labels as float32: whole numbers as shares of classes, of which one is 1; other numbers as they are.
+    """Labels as float32: integers are one-hot encoded, other numbers stay.
 
     Raises:
-        CollateError: it is not known how many classes there are, or a label is none of them.
+        CollateError: the number of classes is not known, or a label is not below it.
 
     >>> shares(np.array([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]

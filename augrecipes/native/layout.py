@@ -1,6 +1,6 @@
-"""The structs that Python and the kernels share: read from `layout.def`, which the kernels' C includes.
+"""The structs that Python and the kernels share, read from `layout.def`, which the kernels' C includes, too.
 
-The library exports what its compiler made of them; `check` compares that when it is loaded.
+The library exports its compiler's layout of them; `check` compares both when the library is loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from augrecipes.native.op_numbers import LIMITS, ROWS
 BUILD_AGAIN = "to build them again: python -m augrecipes.native.build"
 _HERE = Path(__file__).parent
 _LINE = re.compile(r"^(?:FIELD|ARRAY)\((\w+), ([^,]+), (\w+)(?:, ([^)]+))?\)", re.MULTILINE)
-# Types of C as those of ctypes, and as `struct` and numpy name them; addresses are whole numbers.
+# C types with their ctypes and their format in `struct` and numpy; addresses are uint64.
 _TYPES: dict[str, tuple[Any, str]] = {
     "float": (ctypes.c_float, "f"), "double": (ctypes.c_double, "d"), "uint8_t": (ctypes.c_uint8, "B"),
     "uint16_t": (ctypes.c_uint16, "H"), "int32_t": (ctypes.c_int32, "i"), "int64_t": (ctypes.c_int64, "q"),
@@ -30,11 +30,11 @@ class Layout:
     """A struct: its fields in order, without gaps.
 
     Attributes:
-        name: of it.
-        structure: it, as a class of ctypes.
-        formats: of each field all of its numbers, as `struct` writes them.
-        struct: packs and unpacks all of its numbers.
-        size: bytes.
+        name: name of the struct.
+        structure: the struct as a ctypes class.
+        formats: the format of each field's numbers, for `struct`.
+        struct: packs and unpacks all numbers.
+        size: size in bytes.
 
     >>> SAMPLE.places("index", "tile"), SAMPLE.place("target"), STEP.offset("arguments"), SAMPLE.size
     (slice(0, 2, None), 11, 64, 208)
@@ -56,24 +56,24 @@ class Layout:
         self.size = self.struct.size
 
     def offset(self, field: str) -> int:
-        """Bytes before a field."""
+        """The offset of a field, bytes."""
         return int(getattr(self.structure, field).offset)
 
     def place(self, field: str) -> int:
-        """Where the first number of a field stands among all."""
+        """The index of a field's first number among all numbers."""
         names = [*self.formats]
         return sum(len(self.formats[name]) for name in names[: names.index(field)])
 
     def places(self, first: str, last: str) -> slice:
-        """Where the numbers of fields stand, from the first to the last."""
+        """The slice of the numbers of consecutive fields."""
         return slice(self.place(first), self.place(last) + len(self.formats[last]))
 
     def part(self, first: str, last: str) -> struct.Struct:
-        """Packs the fields from the first to the last."""
+        """A Struct that packs consecutive fields."""
         return struct.Struct("=" + "".join(self.formats.values())[self.places(first, last)])
 
     def rows(self) -> list[tuple[str, int, int]]:
-        """What the library has to say of it: of each field its name, where it lies, and bytes; and its size."""
+        """Name, offset and size of each field, and of the struct, as the library exports them."""
         fields = [(name, getattr(self.structure, name)) for name in self.formats]
         return [
             *((f"{self.name}.{name}", field.offset, field.size) for name, field in fields),
@@ -86,7 +86,7 @@ def _number(word: str) -> int:
 
 
 def read_layouts(text: str) -> dict[str, Layout]:
-    """The structs of such a text as `layout.def`, by their names."""
+    """Parse the structs of a text such as `layout.def`, by name."""
     fields: dict[str, list[tuple[str, str, str]]] = {}
     for name, kind, field, count in _LINE.findall(text):
         fields.setdefault(name, []).append((kind, field, count))
@@ -97,18 +97,18 @@ def read_layouts(text: str) -> dict[str, Layout]:
 
 
 def check(handle: Any, layouts: dict[str, Layout], numbers: tuple[tuple[str, int, int], ...] = ()) -> None:
-    """Compare the structs of a library, and the numbers of `ops.def`, with those of Python.
+    """Compare a library's structs, and its numbers of `ops.def`, with those of Python.
 
     Raises:
-        ValueError: one of them differs.
+        ValueError: a struct or a number differs.
     """
     handle.ar_layout_names.restype, handle.ar_layout_numbers.restype = ctypes.c_char_p, ctypes.c_void_p
     rows = [*(row for layout in layouts.values() for row in layout.rows()), *numbers]
     names = handle.ar_layout_names().decode().split("\n")[:-1]
     compiled = (ctypes.c_int64 * (2 * len(names))).from_address(handle.ar_layout_numbers())
-    for here, there in zip_longest(rows, zip(names, compiled[::2], compiled[1::2], strict=True)):
-        if here != there:
-            raise ValueError(f"they were built with another layout, at {(there or here)[0]}; {BUILD_AGAIN}")
+    for ours, theirs in zip_longest(rows, zip(names, compiled[::2], compiled[1::2], strict=True)):
+        if ours != theirs:
+            raise ValueError(f"they were built with another layout, at {(theirs or ours)[0]}; {BUILD_AGAIN}")
 
 
 KERNELS = read_layouts((_HERE / "layout.def").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""The machine's libjpeg-turbo, where augrecipes was built with it: parts of JPEGs, decoded without what lies around.
+"""Decodes parts of JPEGs by the machine's libjpeg-turbo, where augrecipes was built with it.
 
-The library is one of its own beside the kernels', and goes on and off with them. It holds no Python and no state, so
-threads decode at once.
+The library is separate from the kernels', and is switched on and off with them. It uses no Python and keeps no state,
+so threads decode in parallel.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from augrecipes.native import build, layout
 from augrecipes.native.kernels import SWITCH, where
 
 _log = logging.getLogger("augrecipes")
-_HEADERS = 1 << 16  # bytes, at most, of tables
+_HEADERS = 1 << 16  # bytes, an upper bound of headers and tables
 _TEXT = 200  # bytes of a message: JMSG_LENGTH_MAX
-SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # what pixels may come as, by simplejpeg's names
+SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # colour spaces of decoded pixels, by simplejpeg's names
 _SAMPLES = {1: 1, 3: 3, 4: 4, 5: 4}
 
 
 class Window(layout.WINDOW.structure):  # type: ignore[misc, name-defined]
-    """What is decoded of a file: `codec/window.def` says what its fields are."""
+    """The part of a file to decode; `codec/window.def` explains the fields."""
 
 
-@dataclass(slots=True)  # one for each image; frozen ones take three times as long to make
+@dataclass(slots=True)  # not frozen: one is made for each image, and that takes three times as long
 class Coded:
-    """A part of a JPEG that is not decoded yet: `pixels` does it, or kernels that are told of it as `as_requests` says.
+    """A part of a JPEG that is not decoded yet; `pixels` decodes it, or kernels do, by `as_requests`.
 
     Attributes:
-        codec: that decodes it.
-        data: the file.
-        window: what is decoded of it.
-        top: the row of these pixels that the part begins at.
-        left: the column.
-        height: rows of the part.
-        width: columns.
+        codec: the codec.
+        data: the bytes of the file.
+        window: the window of the file to decode, which contains the part.
+        top: first row of the part in the decoded window.
+        left: first column of the part in the decoded window.
+        height: number of rows of the part.
+        width: number of columns of the part.
     """
 
     codec: Codec
@@ -55,25 +55,25 @@ class Coded:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of what is decoded, H×W×C."""
+        """The shape of the decoded window, H×W×C."""
         w = self.window
         return w.y1 - w.y0, w.x1 - w.x0, _SAMPLES[w.channels]
 
     def lies(self) -> tuple[int, int]:
-        """Bytes before its first pixel, and from row to row, in what is decoded."""
+        """The part's offset and row stride in the decoded window, bytes."""
         _, width, samples = self.shape
         return (self.top * width + self.left) * samples, width * samples
 
     def pixels(self) -> NDArray[np.uint8]:
-        """The part, uint8 H×W×C, as a view. ValueError: libjpeg has something to say; the text is its own."""
-        found = self.codec.decode(self.data, self.window)
-        return found[self.top : self.top + self.height, self.left : self.left + self.width]
+        """Decode the part, uint8 H×W×C; ValueError with libjpeg's message where it fails."""
+        decoded = self.codec.decode(self.data, self.window)
+        return decoded[self.top : self.top + self.height, self.left : self.left + self.width]
 
 
 def as_requests(parts: Sequence[Coded]) -> tuple[NDArray[np.int64], Any]:
-    """Where the file of each lies, where what `ar_jpeg_window` is told of it, and bytes that are decoded: (n, 3).
+    """The requests of parts to the kernels, int64 (n, 3): addresses of the file and of the window, and decoded bytes.
 
-    And what these addresses are good for as long as.
+    Also returns the objects that must live as long as these addresses are used.
     """
     count = len(parts)
     windows = (layout.WINDOW.structure * count)(*(part.window for part in parts))
@@ -90,11 +90,11 @@ class Codec:
     """The library, opened.
 
     Attributes:
-        version: of libjpeg-turbo, as text.
-        handle: of the shared library.
-        address: of the function that decodes.
-        reads_codes: its own decoder of Huffman codes fits into this libjpeg, which otherwise decodes them itself.
-        memories: to decode with, those that no thread is at: tables of codes, which most files share.
+        version: version of libjpeg-turbo, as text.
+        handle: handle of the shared library.
+        address: address of the function `ar_jpeg_window`.
+        reads_codes: whether our decoder of Huffman codes fits this libjpeg; otherwise libjpeg decodes them.
+        memories: free working memories, with tables of codes that most files share.
     """
 
     version: str
@@ -104,43 +104,43 @@ class Codec:
     memories: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def decode(self, data: bytes, window: Window) -> NDArray[np.uint8]:
-        """The pixels of a window, uint8 H×W×C.
+        """Decode a window, uint8 H×W×C.
 
         Raises:
-            ValueError: libjpeg has something to say; the text is its own.
+            ValueError: libjpeg fails; with its message.
         """
         shape = window.y1 - window.y0, window.x1 - window.x0, _SAMPLES[window.channels]
-        out, said = np.empty(shape, np.uint8), ctypes.create_string_buffer(_TEXT)
+        out, message = np.empty(shape, np.uint8), ctypes.create_string_buffer(_TEXT)
         try:
-            memory = self.memories.pop()  # not one for each thread: those of a batch end with it
+            memory = self.memories.pop()  # a pool, as the threads of a batch end with it
         except IndexError:
             memory = self.memory()
-        failed = self.handle.ar_jpeg_window(data, ctypes.byref(window), memory, out.ctypes.data, said)
+        failed = self.handle.ar_jpeg_window(data, ctypes.byref(window), memory, out.ctypes.data, message)
         self.memories.append(memory)
         if failed:
-            raise ValueError(said.value.decode("latin-1"))
+            raise ValueError(message.value.decode("latin-1"))
         return out
 
     def memory(self) -> Any:
-        """Memory to decode with, for one thread at a time."""
+        """A working memory for decoding, for one thread at a time."""
         return ctypes.create_string_buffer(self.handle.ar_jpeg_memory())
 
     def transcoded(self, data: bytes) -> bytes:
-        """A JPEG of the same coefficients: one scan of Huffman codes, restart markers, no metadata.
+        """Transcode to a JPEG of the same coefficients, with one Huffman-coded scan, restart markers and no metadata.
 
         Raises:
-            ValueError: libjpeg has something to say; the text is its own.
+            ValueError: libjpeg fails; with its message.
         """
-        out, said = np.empty(2 * len(data) + _HEADERS, np.uint8), ctypes.create_string_buffer(_TEXT)
-        size = self.handle.ar_jpeg_transcode(data, len(data), out.ctypes.data, out.size, said)
+        out, message = np.empty(2 * len(data) + _HEADERS, np.uint8), ctypes.create_string_buffer(_TEXT)
+        size = self.handle.ar_jpeg_transcode(data, len(data), out.ctypes.data, out.size, message)
         if size < 0:
-            raise ValueError(said.value.decode("latin-1"))
+            raise ValueError(message.value.decode("latin-1"))
         return out[:size].tobytes()
 
 
 @cache
 def codec() -> Codec | None:
-    """The library; None where it was not built, or is turned off."""
+    """The codec; None where it was not built, or is switched off."""
     path = build.codec_library(where())
     if os.environ.get(SWITCH) == "0" or not path.exists():
         return None
@@ -154,7 +154,7 @@ def codec() -> Codec | None:
 
 
 def opened(handle: Any) -> Codec:
-    """The library of such a handle. ValueError: it was built with structs of another layout."""
+    """Make the codec of a library's handle; ValueError if it was built with another layout of structs."""
     layout.check(handle, layout.CODEC)
     pointer = ctypes.c_void_p
     handle.ar_jpeg_window.argtypes = [ctypes.c_char_p, pointer, pointer, pointer, ctypes.c_char_p]

@@ -234,7 +234,7 @@ class OpRecord:
         """How it runs with the arguments of `native_when`: `native`, `host-drawn`, `opaque`, or native in part."""
         if self.native is not None:
             return "host-drawn" if self.host_drawn else "native"
-        return "opaque" if self.native_joined is None else "native in `fast`, where its colours are merged"
+        return "opaque" if self.native_joined is None else "native in `fast`, if its colours are merged"
 
     @property
     def native_when(self) -> str:

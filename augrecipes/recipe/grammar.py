@@ -248,7 +248,12 @@ def is_ramped(schema: Mapping[str, Any]) -> bool:
 STEP_KEYS: dict[str, Schema] = _TABLES["step"]
 P: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _WEIGHT = {**P, "default": 1.0, "description": "Probability; inside OneOf the weight."}
-_CHILDREN = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1, "description": "The steps in it."}
+_CHILDREN = {
+    "type": "array",
+    "items": {"$ref": "#/$defs/step"},
+    "minItems": 1,
+    "description": "The steps that it holds.",
+}
 GROUPS: dict[str, Schema] = {
     name: {**mapping({"p": _WEIGHT, **group.pop("own"), "steps": _CHILDREN, **STEP_KEYS}), **group}
     for name, group in _TABLES["groups"].items()
@@ -257,5 +262,5 @@ POLICIES: dict[str, Schema] = {
     name: {**mapping({"p": _WEIGHT, **policy.pop("own"), **_TABLES["of_policies"], **STEP_KEYS}), **policy}
     for name, policy in _TABLES["policies"].items()
 }
-_ABOUT = "Makes one target of a pair out of another, by steps of its own."
+_ABOUT = "Makes one target of a pair from another, by its own steps."
 DEGRADE = mapping(_TABLES["degrade"], description=_ABOUT, required=["source", "target", "steps"])

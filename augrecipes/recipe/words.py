@@ -22,8 +22,8 @@ _MOST = 5  # facts that are shown of one step
 _TABLES = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
-_AS_CALL, _INNER = "in Python, as a call of its class", "as the steps that it is made of"
-_RUNS = {"host-drawn": "natively, but Python draws, because boxes decide what", "opaque": _AS_CALL}
+_AS_CALL, _INNER = "in Python, as a call of its class", "as its steps run"
+_RUNS = {"host-drawn": "natively, with parameters drawn in Python", "opaque": _AS_CALL}
 
 
 def text(value: Any, levels: int = 20) -> str:

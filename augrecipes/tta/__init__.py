@@ -1,1 +1,1 @@
-"""Test-time augmentation: an image split into views, and predictions on them merged on the image's own grid."""
+"""Test-time augmentation: splits an image into views, and merges predictions on them on the image's grid."""

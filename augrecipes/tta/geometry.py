@@ -1,7 +1,7 @@
-"""Where things lie on views: the matrices of evaluation's steps, flips and turns, and boxes and keypoints under them.
+"""The geometry of views: matrices of evaluation's steps, flips and turns, and boxes and keypoints moved by them.
 
-Positions are pixel centres, and matrices lead from the source to the network's grid. Boxes count from pixels' corners,
-half a pixel before their centres.
+Matrices map pixel centres of the source to those of the network's grid. Boxes are measured from pixels' corners, half a
+pixel before their centres.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from augrecipes.recipe.model import Inputs
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What the steps do to places.
+    """The geometric effect of the steps of evaluation.
 
     Attributes:
-        after: rows and columns behind the last step.
-        pixels: 3×3, from pixels' centres of the source to those behind the last step.
-        cuts: earlier grids, each with its matrix, outside of which pixels were lost that later steps pad again.
+        after: rows and columns after the last step.
+        pixels: 3×3, the map from pixel centres of the source to those after the last step.
+        cuts: matrices and sizes of earlier grids; pixels outside of these are lost, even if later steps pad.
     """
 
     after: Size
@@ -37,7 +37,7 @@ class Placement:
 
 
 def of_corners(matrix: Matrix) -> Matrix:
-    """A matrix between pixels' centres as one between places that count from pixels' corners, as boxes do.
+    """Convert a matrix between pixel centres to one between places measured from pixel corners, as boxes are.
 
     >>> of_corners(np.diag([4.0, 2, 1]))[0].tolist()
     [4.0, 0.0, -1.5]
@@ -46,12 +46,12 @@ def of_corners(matrix: Matrix) -> Matrix:
 
 
 def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
-    """What the steps of a pipeline do to places in an image of `size`.
+    """The geometric effect of a pipeline's steps on an image.
 
     Args:
-        pipeline: of steps that draw no places, `optimize` none; it stays as it is.
-        size: of the image, rows and columns.
-        channels: of the image.
+        pipeline: a pipeline with `optimize` none, whose steps draw no geometry; it is not changed.
+        size: rows and columns of the image.
+        channels: number of channels of the image.
 
     >>> import augrecipes as ar
     >>> pipeline = ar.load("folder-128").compile("eval", "none")
@@ -70,7 +70,7 @@ def geometry_of(pipeline: Pipeline, size: Size, channels: int) -> Placement:
 
 
 def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
-    """Places (n, 2), columns before rows, moved by a 3×3 matrix.
+    """Move places (x, y), (n, 2), by a 3×3 matrix.
 
     >>> moved_places(np.array([[1.0, 2.0]]), np.array([[0, 1, 3], [1, 0, 0], [0, 0, 1]])).tolist()
     [[5.0, 1.0]]
@@ -80,10 +80,10 @@ def moved_places(places: np.ndarray, matrix: Matrix) -> np.ndarray:
 
 
 def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np.ndarray:
-    """An array as numpy reads it: tensors without gradients, on the host, of bfloat16 as float32.
+    """Convert to a numpy array; tensors are detached and copied to the host, bfloat16 becomes float32.
 
     Raises:
-        DataError: it is none, or its dtype is of no kind of `kinds`.
+        DataError: it is no array, or its dtype is not of `kinds`.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu()
@@ -95,7 +95,7 @@ def array_of(values: Any, name: str = "a prediction", kinds: str = "biuf") -> np
 
 
 def rows_of(values: Any, name: str) -> np.ndarray:
-    """`boxes`, float64 (n, 4 or more), or `keypoints`, (n, 2 or more); DataError where they are none, or infinite.
+    """Convert `boxes` to float64 (n, 4 or more), or `keypoints` to (n, 2 or more); DataError for infinite values.
 
     >>> rows_of([], "boxes").shape
     (0, 4)
@@ -104,27 +104,27 @@ def rows_of(values: Any, name: str) -> np.ndarray:
     array = (np.empty((0, columns)) if array.shape[:1] == (0,) else array).astype(np.float64)
     if array.ndim != 2 or array.shape[1] < columns:
         raise DataError(f"{name} must be an array of shape (n, {columns}), got shape {array.shape}")
-    for row in np.flatnonzero((np.abs(array[:, :columns]) > 1e100).any(axis=1))[:1]:  # beyond, areas are infinite
+    for row in np.flatnonzero((np.abs(array[:, :columns]) > 1e100).any(axis=1))[:1]:  # areas of greater values overflow
         raise DataError(f"{name}[{row}] is {array[row].tolist()}; places are finite, below 1e100, or NaN for none")
     return array
 
 
 def moved_corners(corners: np.ndarray, matrix: Matrix) -> np.ndarray:
-    """Boxes (n, 4), x_min, y_min, x_max, y_max: the least upright ones around their corners, moved.
+    """Move boxes (n, 4), x_min, y_min, x_max, y_max; returns the bounding boxes of the moved corners.
 
     >>> moved_corners(np.array([[0, 0, 2, 1]]), np.array([[0, -1, 9], [1, 0, 0], [0, 0, 1]])).tolist()
     [[8.0, 0.0, 9.0, 2.0]]
     """
-    four = moved_places(corners[:, [0, 1, 2, 1, 0, 3, 2, 3]].reshape(-1, 2).astype(np.float64), matrix)
-    four = four.reshape(-1, 4, 2)
-    return np.concatenate([four.min(axis=1), four.max(axis=1)], axis=1)
+    points = corners[:, [0, 1, 2, 1, 0, 3, 2, 3]].reshape(-1, 2).astype(np.float64)
+    moved = moved_places(points, matrix).reshape(-1, 4, 2)
+    return np.concatenate([moved.min(axis=1), moved.max(axis=1)], axis=1)
 
 
 def places_in(form: str) -> list[int]:
-    """Which columns of keypoints of one of albumentations' formats say where they are, x before y.
+    """The columns of x and y in keypoints of an albumentations format.
 
     Raises:
-        DataError: others say how they are turned or how large they are: classes differ in which way round they count.
+        DataError: the format has angles or scales, which steps do not treat alike.
 
     >>> places_in("yx")
     [1, 0]
@@ -135,17 +135,17 @@ def places_in(form: str) -> list[int]:
 
 
 def moved_keypoints(points: Any, form: str, matrix: Matrix) -> np.ndarray:
-    """Keypoints (n, 2 or more) of one of albumentations' formats, moved; columns that say no place stay.
+    """Move keypoints (n, 2 or more) of an albumentations format; other columns than x and y stay.
 
     >>> moved_keypoints(np.array([[1.0, 2.0, 7.0]]), "yxz", np.array([[0, 1, 3], [1, 0, 0], [0, 0, 1]])).tolist()
     [[2.0, 4.0, 7.0]]
     """
-    out, at = rows_of(points, "keypoints"), places_in(form)
-    out[:, at] = moved_places(out[:, at], matrix)
-    return out
+    rows, xy = rows_of(points, "keypoints"), places_in(form)
+    rows[:, xy] = moved_places(rows[:, xy], matrix)
+    return rows
 
 
-# By the word of a recipe; the first view is the image as it is.
+# By the value of `views:` in a recipe; the first view is the image itself.
 VIEWS: dict[str, tuple[Symmetry, ...]] = {
     "none": (IDENTITY,),
     "hflip": (IDENTITY, D4["h"]),
@@ -155,7 +155,7 @@ VIEWS: dict[str, tuple[Symmetry, ...]] = {
 
 
 def undone(symmetry: Symmetry) -> Symmetry:
-    """The symmetry that leads back.
+    """The inverse of a symmetry.
 
     >>> grid = np.arange(6).reshape(2, 3)
     >>> all((undone(symmetry).view(symmetry.view(grid)) == grid).all() for symmetry in VIEWS["d4"])
@@ -171,7 +171,7 @@ def size_of_view(symmetry: Symmetry, size: Size) -> Size:
 
 
 def view_of(array: np.ndarray, symmetry: Symmetry, *, channels_first: bool = True) -> np.ndarray:
-    """A view of H×W, H×W×C or, with `channels_first`, of C×H×W, without a copy.
+    """Apply a symmetry to an array H×W, H×W×C or, with `channels_first`, C×H×W, without a copy.
 
     >>> view_of(np.arange(6).reshape(1, 2, 3), D4["t"]).tolist()
     [[[0, 3], [1, 4], [2, 5]]]
@@ -184,7 +184,7 @@ def view_of(array: np.ndarray, symmetry: Symmetry, *, channels_first: bool = Tru
 def viewed(
     sample: Mapping[str, Any], symmetry: Symmetry, size: Size, inputs: Inputs, *, channels_first: bool
 ) -> dict[str, Any]:
-    """One view of a sample of evaluation, whose image has `size`; its arrays share no memory with it."""
+    """Apply a symmetry to a sample of evaluation, whose image has `size`; returns copies of its arrays."""
     view, matrix = dict(sample), symmetry_matrix(symmetry, size)
     for name in ("image", "mask"):
         if sample.get(name) is not None:

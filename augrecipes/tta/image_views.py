@@ -1,4 +1,4 @@
-"""Test-time augmentation as a recipe's `tta:` has it: views of an image, and what a network says of them merged."""
+"""Test-time augmentation by a recipe's `tta:`: makes the views of an image, and merges predictions on them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,20 +18,20 @@ from augrecipes.tta.geometry import VIEWS, Placement, geometry_of, viewed
 from augrecipes.tta.predictions import MERGED, one_of
 from augrecipes.tta.windows import cut, spans
 
-_SIZES = 64  # of images whose geometry is kept
+_SIZES = 64  # the most image sizes whose geometry is cached
 
 
 class Evaluation:
-    """The steps of evaluation on the target `name`.
+    """The evaluation of the target `name`.
 
     Attributes:
-        name: of the target in samples.
-        inputs: of the recipe.
-        channels_first: how its images leave.
-        scales: how many times as fine as its grid those of a pair's targets are; none for a recipe of one image.
-        pipeline: that runs them.
-        stretches: of predictions, that were said.
-        geometry: from rows and columns, and channels, to what the steps do to places.
+        name: name of the target in samples.
+        inputs: the recipe's inputs.
+        channels_first: whether output images are C×H×W.
+        scales: scales of a pair's targets relative to this one; empty for recipes of one image.
+        pipeline: the pipeline that runs its steps.
+        stretches: factors of stretched predictions that the log has reported.
+        geometry: a function (size, channels) → Placement of the steps, cached.
     """
 
     def __init__(self, recipe: Recipe, name: str, optimize: Optimize | None, seed: int) -> None:
@@ -44,20 +44,20 @@ class Evaluation:
 
 
 class ImageViews(Sequence[dict[str, Any]]):
-    """The samples of one image, window by window, and of each window view by view.
+    """A sequence of the views of an image: window by window, and for each window symmetry by symmetry.
 
-    A window is read, and run through the steps of evaluation, when one of its views is asked for; the views of one
-    window are made of one run, and nothing else is kept.
+    A window is read and run through the steps of evaluation when one of its views is requested. Only the last window is
+    kept, and its views are made from one run.
 
     Args:
-        evaluation: of the image.
-        views: what the recipe says.
-        targets: the image, under the name `image`, and what lies on it.
+        evaluation: the evaluation of the image.
+        views: the recipe's `tta:`.
+        targets: the image, as `image`, with its mask, boxes and keypoints.
 
     Attributes:
-        symmetries: of the views.
-        size: of the image, rows and columns.
-        windows: rows and columns of each.
+        symmetries: the symmetry of each view.
+        size: rows and columns of the image.
+        windows: the (rows, columns) spans of each window.
     """
 
     def __init__(self, evaluation: Evaluation, views: TtaViews, targets: Mapping[str, Any]) -> None:
@@ -71,7 +71,7 @@ class ImageViews(Sequence[dict[str, Any]]):
         height, width, *channels = targets["image"].shape
         self.size, self._channels = (height, width), channels[0] if channels else 1
         self.windows = tuple(product(spans(height, views.tile), spans(width, views.tile)))
-        self._latest: tuple[int, dict[str, Any]] = (-1, {})  # a window's number, and its sample
+        self._latest: tuple[int, dict[str, Any]] = (-1, {})  # number of a window, and its sample
 
     def __len__(self) -> int:
         return len(self.windows) * len(self.symmetries)
@@ -93,12 +93,12 @@ class ImageViews(Sequence[dict[str, Any]]):
         return view_sample
 
     def geometry(self, number: int) -> Placement:
-        """What the steps of evaluation do to places in a window."""
+        """The geometric effect of evaluation on a window."""
         rows, columns = self.windows[number]
         return self.evaluation.geometry((rows.end - rows.start, columns.end - columns.start), self._channels)
 
     def merge(self, predictions: Iterable[Any], kind: str, how: str = "mean", *, fill: float | None = None) -> Any:
-        """One prediction of those on the samples: see `TTA.merge`."""
+        """Merge the predictions on these views: see `TTA.merge`."""
         return MERGED[one_of(kind, MERGED, "kind")](self, predictions, how, fill)
 
 
@@ -117,18 +117,21 @@ class TTA:
         return type(self), (self.recipe, *self._arguments)
 
     def split(self, /, **targets: Any) -> ImageViews:
-        """The views of one image, each a sample of evaluation: the windows row by row, and of each window its views.
+        """Split an image into views, each a sample of evaluation: windows row by row, and the views of each window.
 
-        A sequence that makes its samples when they are asked for. With `tile`, an image or mask need only have a shape
-        and rows and columns to slice, such as np.memmap or a dataset of HDF5: windows are read one by one.
+        With `tile`, an image or mask needs only a shape and slices of rows and columns, such as np.memmap or an HDF5
+        dataset: windows are read one by one.
 
         Args:
-            targets: `image` and what lies on it (`mask`, `boxes`, `keypoints` with their labels); of a pair its target
-                on the coarsest grid instead. `index` keys what evaluation draws, if it draws anything. Whatever else
-                is no array is in each sample as it came.
+            targets: `image` (uint8 or float32, H×W or H×W×C) with `mask`, `boxes`, `keypoints` and their labels; for a
+                pair the target on the coarsest grid instead. `index` keys what evaluation draws, if it draws at all.
+                Values that are not arrays are in each sample unchanged.
+
+        Returns:
+            A sequence of samples, which are made on demand.
 
         Raises:
-            DataError: arrays that views cannot be made of; and as the pipeline has it.
+            DataError: an array that has no views, or that the pipeline refuses.
 
         >>> import numpy as np, augrecipes as ar
         >>> views = ar.tta({"version": 1, "recipe": "plain", "steps": [], "eval": [], "tta": {"views": "d4"}}).split(
@@ -136,10 +139,10 @@ class TTA:
         >>> len(views), views[0]["image"].shape, views[1]["image"].shape
         (8, (3, 20, 30), (3, 30, 20))
         """
-        every = tuple(self.recipe.scales) or ("image",)
-        names = [name for name in every if targets.get(name) is not None]
+        possible = tuple(self.recipe.scales) or ("image",)
+        names = [name for name in possible if targets.get(name) is not None]
         if len(names) != 1:
-            raise DataError(f"views are made of one array, {' or '.join(every)}; got {len(names)}")
+            raise DataError(f"views are made of one array, {' or '.join(possible)}; got {len(names)}")
         (name,) = names
         evaluation = self._evaluation(name)
         declared = (evaluation.inputs.boxes, evaluation.inputs.keypoints)
@@ -152,36 +155,38 @@ class TTA:
         return self._last
 
     def merge(self, predictions: Iterable[Any], kind: str, how: str = "mean", *, fill: float | None = None) -> Any:
-        """One prediction on the source's grid, of those on the samples of the last `split`, in their order.
+        """Merge the predictions on the views of the last `split`, in their order, on the source's grid.
 
-        `split(...).merge` does the same for any of them. Windows that overlap are blended, with weights of a raised
-        cosine; `how` says what becomes of the views of one window. Flips, turns and windows are undone bit for bit;
-        resizes and other warps by their matrices, values between pixels linearly.
+        `split(...).merge` does the same for any split. Overlapping windows are blended with raised cosine (Hann)
+        weights; `how` merges the views of a window. Flips, turns and windows are undone bit for bit; resizes and other
+        warps by their matrices, with linear interpolation.
 
         Args:
-            predictions: arrays, tensors or lists, one a sample; a generator will do, and one window's are kept at
-                a time. By `kind`:
-                `labels`: (classes,) scores.
-                `mask`: integers H×W, which are voted for (where windows overlap, that decides whose middle is nearer);
-                or scores, floats H×W or C×H×W; finer or coarser than the view if need be, along both axes alike, and
-                the log says by which factor.
-                `image`: C×H×W or H×W×C as the recipe's output, s times as fine as the view (self-ensemble; of a pair
-                one of its scales), and s times as fine as the source behind.
-                `boxes`: mappings of `boxes` (n, 4) in the recipe's format, `scores` (n,) in 0..1 and, unless all are
-                of one class, `labels` (n,). Fused with an IoU above 0.55 (Solovyev et al. 2021); a window leaves those
-                to its neighbours that lie there. Clipped if the inputs say so; those of no area are left out.
-                `keypoints`: (n, 2 or more) in the recipe's format, of all views the same ones in one order.
-            kind: what they are.
-            how: `mean` (of integers the vote), `max` or `median`; keypoints `mean` or `median`; boxes `wbf`, a mean.
-            fill: of pixels that the steps of evaluation have cut off; None: these are an error.
+            predictions: arrays, tensors or lists, one for each sample. A generator will do: those of one window are
+                kept at a time. By `kind`:
+                `labels`: scores (classes,).
+                `mask`: integers H×W, merged by majority vote (where windows overlap, the window with the nearer centre
+                decides); or scores, floats H×W or C×H×W. A mask may be finer or coarser than the view, equally along
+                both axes; the log reports the factor.
+                `image`: C×H×W or H×W×C, as the recipe's output, s times as fine as the view, for self-ensemble; for a
+                pair s is one of its scales. The result is s times as fine as the source.
+                `boxes`: mappings of `boxes` (n, 4) in the recipe's format, `scores` (n,) in 0..1 and, unless there is
+                one class, `labels` (n,). Merged by weighted boxes fusion with an IoU above 0.55 (Solovyev et al. 2021);
+                each window keeps the boxes whose centre is nearest to it. Clipped if the inputs say so; boxes without
+                area are left out.
+                `keypoints`: (n, 2 or more) in the recipe's format, the same points in the same order for all views.
+            kind: `labels`, `mask`, `image`, `boxes` or `keypoints`.
+            how: `mean` (for integer masks the vote), `max` or `median`; for keypoints `mean` or `median`; for boxes
+                `wbf` or `mean`, which are the same.
+            fill: the value of pixels that the steps of evaluation have cut off; None: such pixels are an error.
 
         Returns:
-            Of `boxes` a mapping of `boxes`, `scores` and `labels`, the highest score first, else an array: float32
-            (float64 of float64, and of scores that are integers of 32 bits and more); labels and images of integers
-            keep their dtype.
+            For `boxes` a mapping of `boxes`, `scores` and `labels`, the highest score first; else an array: float32, or
+            float64 for float64 and for scores that are integers of 32 bits and more. Integer masks and images keep
+            their dtype.
 
         Raises:
-            DataError: predictions that are no arrays, too few, too many or no views of the image; pixels in no view.
+            DataError: predictions that are no arrays, too few or too many, or do not fit the views; pixels in no view.
 
         >>> import numpy as np, augrecipes as ar
         >>> t = ar.tta({"version": 1, "recipe": "plain", "steps": [], "eval": [], "tta": {"views": "d4"}})
@@ -197,15 +202,15 @@ class TTA:
 
 
 def tta(recipe: Recipe | Source, *, optimize: Optimize | None = None, seed: int = 0) -> TTA:
-    """What splits an image into the views of a recipe's `tta:`, and merges what a network says of them.
+    """Prepare test-time augmentation: an object that splits images into views and merges predictions on them.
 
     Args:
-        recipe: with `tta:` and `eval:`, or what `load` takes.
-        optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
-        seed: of what evaluation draws, if it draws anything.
+        recipe: a recipe with `tta:` and `eval:`, or what `load` takes.
+        optimize: `none`, `exact` or `fast`; None: as the recipe says.
+        seed: seed of the draws of evaluation, if it draws at all.
 
     Raises:
-        RecipeError: it has no `tta:`.
+        RecipeError: the recipe has no `tta:`.
 
     >>> import numpy as np, augrecipes as ar
     >>> t = ar.tta({"version": 1, "recipe": "plain", "steps": [], "eval": [], "tta": {"views": "hflip"}})

@@ -1,4 +1,4 @@
-"""Predictions on views, led back to the source: labels of whole images, masks and images, boxes, keypoints."""
+"""Merges predictions on views on the source's grid: labels of images, masks, images, boxes and keypoints."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 Arrays = list[np.ndarray]
-_SLACK = 0.25  # of an overlap: boxes about its middle stay in both windows, and become one
+_SLACK = 0.25  # share of an overlap: boxes near its middle are kept in both windows, and fused
 _log = logging.getLogger("augrecipes")
 
 
 def mean(arrays: Arrays) -> np.ndarray:
-    """The mean: exact where all are the same.
+    """The mean of arrays, exact where all agree.
 
     >>> mean([np.float32([0.1, -np.inf])] * 3) == np.float32([0.1, -np.inf])
     array([ True,  True])
@@ -49,7 +49,7 @@ def mean(arrays: Arrays) -> np.ndarray:
 
 
 def median(arrays: Arrays) -> np.ndarray:
-    """The median, of two in the middle their mean; NaN where one is.
+    """The median of arrays, the mean of two middle values; NaN where a value is NaN.
 
     >>> median([np.array([4, np.nan]), np.array([1, 5]), np.array([3, 6]), np.array([0, 7])]).tolist()
     [2.0, nan]
@@ -57,7 +57,7 @@ def median(arrays: Arrays) -> np.ndarray:
     return mean([np.quantile(np.stack(arrays), 0.5, axis=0, method=way) for way in ("lower", "higher")])
 
 
-# By the word of `how`.
+# By the value of `how`.
 MERGES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "mean": mean,
     "max": lambda arrays: reduce(np.maximum, arrays),
@@ -66,65 +66,65 @@ MERGES: dict[str, Callable[[Arrays], np.ndarray]] = {
 
 
 def voted(labels: Arrays) -> np.ndarray:
-    """At each place the label that most arrays have there; of several, the least.
+    """The majority vote at each place; of tied labels the least.
 
     >>> voted([np.array([1, 5, 4]), np.array([2, 5, 3]), np.array([2, 4, 2])]).tolist()
     [2, 5, 2]
     """
     ordered = np.sort(np.stack(labels), axis=0)
-    votes = np.stack([(ordered == labels_there).sum(axis=0, dtype=np.uint8) for labels_there in ordered])
+    votes = np.stack([(ordered == candidate).sum(axis=0, dtype=np.uint8) for candidate in ordered])
     return np.take_along_axis(ordered, votes.argmax(axis=0)[None], axis=0)[0]
 
 
-def one_of(said: str, words: Iterable[str], name: str) -> str:
-    """What an argument says, where it is one of some words; else a DataError."""
-    if said not in [*words]:
-        raise DataError(f"{name} is {' or '.join(map(repr, words))} here, got {said!r}")
-    return said
+def one_of(value: str, allowed: Iterable[str], name: str) -> str:
+    """The value of argument `name`; DataError unless it is allowed."""
+    if value not in [*allowed]:
+        raise DataError(f"{name} is {' or '.join(map(repr, allowed))} here, got {value!r}")
+    return value
 
 
-def _alike(arrays: Arrays) -> Arrays:
-    """Arrays of one shape; DataError where they differ."""
+def _of_one_shape(arrays: Arrays) -> Arrays:
+    """The arrays; DataError where their shapes differ."""
     if len(shapes := {str(array.shape): None for array in arrays}) > 1:
         raise DataError(f"predictions on views of one window have one shape, got {' and '.join(shapes)}")
     return arrays
 
 
 def _floats(prediction: Any) -> np.ndarray:
-    """A prediction as float32, or as the float64 that it is or that its integers need."""
+    """A prediction as float32, or as float64 if its dtype needs that."""
     array = array_of(prediction)
     return array.astype(np.promote_types(array.dtype, np.float32), copy=False)
 
 
 def _by_window(views: ImageViews, predictions: Iterable[Any]) -> Iterator[tuple[int, list[tuple[Symmetry, Any]]]]:
-    """The number of each window, and its predictions with their views; DataError where they are too few or many."""
-    feed, each = iter(predictions), len(views.symmetries)
+    """The number of each window with its (symmetry, prediction) pairs; DataError for too few or too many."""
+    remaining, count = iter(predictions), len(views.symmetries)
     for number in range(len(views.windows)):
-        group = [*islice(feed, each)]
-        if len(group) < each:
-            raise DataError(f"one prediction is due for each of {len(views)} views, got {number * each + len(group)}")
+        group = [*islice(remaining, count)]
+        if len(group) < count:
+            raise DataError(f"one prediction is due for each of {len(views)} views, got {number * count + len(group)}")
         yield number, list(zip(views.symmetries, group, strict=True))
-    for _ in feed:
+    for _ in remaining:
         raise DataError(f"one prediction is due for each of {len(views)} views, got more")
 
 
 def _labels(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
     merge = MERGES[one_of(how, MERGES, "how")]
     groups = (group for _, group in _by_window(views, predictions))
-    return merge(_alike([_floats(prediction) for group in groups for _, prediction in group]))
+    return merge(_of_one_shape([_floats(prediction) for group in groups for _, prediction in group]))
 
 
 def _grids(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None, *, images: bool) -> np.ndarray:
-    """Masks, or images that may be finer than the view by a whole number."""
+    """Merge masks, or images that may be finer than the view by an integer factor."""
     canvas, scale, like, several = None, 1, np.empty(0), len(views.windows) > 1
     first = not images or views.evaluation.channels_first
     for number, group in _by_window(views, predictions):
         geometry, like = views.geometry(number), array_of(group[0][1])
         labels = not images and like.ndim == 2 and like.dtype.kind in "iub"
         how = one_of(how, ["mean"] if labels else MERGES, "how")
-        read = array_of if labels or like.dtype in (np.int64, np.uint64) else _floats  # which hold not all of these
+        read = array_of if labels or like.dtype in (np.int64, np.uint64) else _floats  # floats cannot hold these
         merge = voted if labels else MERGES[how]
-        planes = merge(_alike([_led_back(read(prediction), symmetry, first) for symmetry, prediction in group]))
+        planes = merge(_of_one_shape([_on_window(read(prediction), symmetry, first) for symmetry, prediction in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
         scale = (_scale if images else _stretched)(finer, views.evaluation, geometry.after)
         coarser = np.linalg.inv(scaling(scale, scale))
@@ -143,8 +143,8 @@ def _grids(views: ImageViews, predictions: Iterable[Any], how: str, fill: float 
     return merged[0] if like.ndim == 2 else merged if first else np.moveaxis(merged, 0, -1)
 
 
-def _led_back(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np.ndarray:
-    """A prediction on a view as C×H×W on what the view is of."""
+def _on_window(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np.ndarray:
+    """Undo the symmetry of a prediction on a view; returns C×H×W."""
     if array.ndim not in (2, 3) or not array.size:
         raise DataError(f"a prediction for each pixel is H×W, or has its channels, too; got shape {array.shape}")
     array = array[None] if array.ndim == 2 else array if channels_first else np.moveaxis(array, -1, 0)
@@ -152,7 +152,7 @@ def _led_back(array: np.ndarray, symmetry: Symmetry, channels_first: bool) -> np
 
 
 def _scale(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> int:
-    """How many times as fine as its view an image is."""
+    """The factor by which an image is finer than its view."""
     scale, scales = finer[0], evaluation.scales
     if scale != finer[1] or not scale.is_integer() or (scales and scale not in scales):
         known = " or ".join(f"{times:g}" for times in sorted(scales)) or "a whole number of"
@@ -162,10 +162,10 @@ def _scale(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> in
 
 
 def _stretched(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> int:
-    """1, for a mask, which is stretched to its view: by which factor is said in the log, once for each.
+    """Scale 1, as a mask is stretched to its view; the log reports each factor once.
 
     Raises:
-        DataError: its sides have other factors, by more than a pixel.
+        DataError: the factors of both sides differ by more than a pixel.
     """
     factors = f"{1 / finer[0]:.3g} × {1 / finer[1]:.3g} to its view of {view[0]}×{view[1]} px"
     if abs(finer[0] - finer[1]) > 1 / view[0] + 1 / view[1]:
@@ -177,7 +177,7 @@ def _stretched(finer: tuple[float, float], evaluation: Evaluation, view: Size) -
 
 
 def _to_source(views: ImageViews, number: int, symmetry: Symmetry, steps: Matrix) -> tuple[Matrix, Size]:
-    """The matrix from a view of a window, behind some steps, to the source; and the size of the view."""
+    """The matrix from a view of a window after `steps` to the source, and the size of the view."""
     (rows, columns), size = views.windows[number], size_of_view(symmetry, views.geometry(number).after)
     back = np.linalg.inv(steps) @ symmetry_matrix(undone(symmetry), size)
     return np.asarray(translation(columns.start, rows.start) @ back), size
@@ -185,7 +185,7 @@ def _to_source(views: ImageViews, number: int, symmetry: Symmetry, steps: Matrix
 
 def _boxes(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> dict[str, np.ndarray]:
     one_of(how, ("mean", "wbf"), "how")
-    if (said := views.evaluation.inputs.boxes) is None:
+    if (declared := views.evaluation.inputs.boxes) is None:
         raise DataError("the recipe's inputs declare no boxes, so that their format is not known")
     parts: list[Arrays] = []
     for number, group in _by_window(views, predictions):
@@ -194,7 +194,7 @@ def _boxes(views: ImageViews, predictions: Iterable[Any], how: str, fill: float 
             if not isinstance(prediction, Mapping) or prediction.get("boxes") is None:
                 raise DataError(f"boxes are mappings of `boxes`, `scores` and `labels`, got {prediction!r:.80}")
             matrix, size = _to_source(views, number, symmetry, views.geometry(number).pixels)
-            corners = corners_px(rows_of(prediction["boxes"], "boxes"), said.format, *size)
+            corners = corners_px(rows_of(prediction["boxes"], "boxes"), declared.format, *size)
             corners, labels = moved_corners(corners, of_corners(matrix)), prediction.get("labels")
             scores = array_of(prediction.get("scores", ()), "scores").astype(np.float64)
             labels = np.zeros(len(corners), np.int64) if labels is None else array_of(labels, "labels", "biufUSO")
@@ -204,19 +204,19 @@ def _boxes(views: ImageViews, predictions: Iterable[Any], how: str, fill: float 
             own = rows.owns(y, _SLACK) & columns.owns(x, _SLACK) | np.isnan(x + y)
             parts.append([corners[own], scores[own], labels[own]])
     merged = map(np.concatenate, zip(*[part for part in parts if len(part[0])] or parts[:1], strict=True))
-    corners, scores, labels = _with_area(*merged, say=True)
+    corners, scores, labels = _with_area(*merged, log=True)
     corners, scores, labels = fused(corners, scores, labels, len(views.symmetries))
-    if said.clip:
+    if declared.clip:
         corners = corners.clip(0, [views.size[1], views.size[0]] * 2)
-        corners, scores, labels = _with_area(corners, scores, labels)  # others lie in what steps have padded
-    boxes = from_corners_px(corners, said.format, *views.size)
+        corners, scores, labels = _with_area(corners, scores, labels)  # boxes in padding lose their area
+    boxes = from_corners_px(corners, declared.format, *views.size)
     return {"boxes": boxes, "scores": scores.astype(np.float32), "labels": labels}
 
 
-def _with_area(corners: np.ndarray, *others: np.ndarray, say: bool = False) -> Arrays:
-    """Boxes that have some area, or hold NaN, and what belongs to each."""
+def _with_area(corners: np.ndarray, *others: np.ndarray, log: bool = False) -> Arrays:
+    """Boxes with some area, or with NaN, and the other arrays' rows for these."""
     flat = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
-    if say and flat.any():
+    if log and flat.any():
         _log.warning("%s of no area left out of the fusion", counted(int(flat.sum()), "box"))
     return [rows[~flat] for rows in (corners, *others)]
 
@@ -224,13 +224,14 @@ def _with_area(corners: np.ndarray, *others: np.ndarray, say: bool = False) -> A
 def _keypoints(views: ImageViews, predictions: Iterable[Any], how: str, fill: float | None) -> np.ndarray:
     merge = MERGES[one_of(how, ("mean", "median"), "how")]
     placed, lost, visible = Arrays(), dict[int, np.ndarray](), set[int]()
-    if (said := views.evaluation.inputs.keypoints) is None:
+    if (declared := views.evaluation.inputs.keypoints) is None:
         raise DataError("the recipe's inputs declare no keypoints, so that their format is not known")
     for number, group in _by_window(views, predictions):
         (rows, columns), steps = views.windows[number], views.geometry(number).pixels
         back = [(prediction, _to_source(views, number, symmetry, steps)[0]) for symmetry, prediction in group]
-        points = merge(_alike([moved_keypoints(prediction, said.format, matrix) for prediction, matrix in back]))
-        x, y = points[:, places_in(said.format)].T
+        moved = [moved_keypoints(prediction, declared.format, matrix) for prediction, matrix in back]
+        points = merge(_of_one_shape(moved))
+        x, y = points[:, places_in(declared.format)].T
         own = rows.owns(y) & columns.owns(x) | (len(views.windows) == 1)
         gone = np.isnan(x + y) & ~own
         placed.append(points[own])
@@ -239,7 +240,7 @@ def _keypoints(views: ImageViews, predictions: Iterable[Any], how: str, fill: fl
     return np.concatenate([*placed, *(point for k, point in lost.items() if k not in visible)]).astype(np.float32)
 
 
-# By the word of `kind`.
+# By the value of `kind`.
 MERGED: dict[str, Callable[[ImageViews, Iterable[Any], str, float | None], Any]] = {
     "labels": _labels,
     "mask": partial(_grids, images=False),
@@ -253,17 +254,20 @@ _IOU = 0.55  # intersection over union
 
 
 def fused(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, views: int) -> tuple[np.ndarray, ...]:
-    """Boxes of several views as one list, the highest score first (Solovyev, Wang & Gabruseva 2021, arXiv:1910.13302).
+    """Weighted boxes fusion of several views (Solovyev, Wang & Gabruseva 2021, arXiv:1910.13302).
 
     By falling score each box joins the cluster of its label whose fused box it overlaps most, where the intersection
-    over union is above 0.55; otherwise it begins one. A cluster's box is the mean of its boxes weighted by their
-    scores, and its score the mean of their scores, times the part of the views that have one in it.
+    over union is above 0.55; otherwise it begins a cluster. A cluster's box is the mean of its boxes weighted by their
+    scores; its score is the mean of their scores, times the share of views with a box in it.
 
     Args:
-        boxes: float (n, 4), x_min, y_min, x_max, y_max; NaN is like nothing else.
+        boxes: float (n, 4), x_min, y_min, x_max, y_max; boxes with NaN stay alone.
         scores: (n,) in 0..1.
-        labels: (n,) of any kind that compares.
-        views: that could each have seen every box.
+        labels: (n,) of any comparable dtype.
+        views: number of views that could have seen each box.
+
+    Returns:
+        Fused boxes, scores and labels, the highest score first.
 
     >>> two = np.array([[0, 0, 10, 10], [0, 0, 10, 12]])
     >>> [one.tolist() for one in fused(two, np.array([0.75, 0.25]), np.array([3, 3]), 4)]
@@ -285,7 +289,7 @@ def fused(boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray, views: int)
 
 
 def _overlaps(boxes: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Intersection over union of each box with one."""
+    """Intersection over union of each of `boxes` with `box`."""
     sides = np.minimum(boxes[:, 2:], box[2:]) - np.maximum(boxes[:, :2], box[:2])
     both = np.prod(np.maximum(sides, 0), axis=1)
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) + np.prod(box[2:] - box[:2])

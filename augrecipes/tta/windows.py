@@ -1,4 +1,4 @@
-"""Windows that slide over an image: where they lie, what is in them, and predictions on them sampled and blended."""
+"""Sliding windows over an image: places them, cuts targets to them, and samples and blends predictions on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from augrecipes.recipe.grammar import SlidingWindow
 from augrecipes.recipe.model import Inputs
 from augrecipes.tta.geometry import moved_corners, moved_keypoints, places_in, rows_of
 
-_SAME = 1e-6  # px: places nearer to a pixel's centre are that pixel's
+_SAME = 1e-6  # px: places nearer than this to a pixel's centre are not interpolated
 
 
 def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Planes at the pixels of a grid of `size`, and which of these lie in a pixel of the planes.
+    """Resample planes on a grid of `size`; returns values, and which pixels of the grid lie within the planes.
 
     Args:
         planes: C×h×w.
-        matrix: 3×3, from pixels' centres of the grid to those of the planes.
-        size: rows and columns.
-        nearest: the nearest pixel's value, for labels; else linear between four, and the edge's up to half a pixel out.
+        matrix: 3×3, the map from pixel centres of the grid to those of the planes.
+        size: rows and columns of the grid.
+        nearest: nearest neighbour, for labels; else bilinear, constant beyond the centres of edge pixels.
 
     Returns:
         C×H×W of the planes' dtype, and bool H×W.
@@ -55,7 +55,7 @@ def sampled(planes: np.ndarray, matrix: Matrix, size: Size, *, nearest: bool) ->
 
 
 def within(matrix: Matrix, size: Size, other: Size) -> np.ndarray:
-    """Which pixels of a grid of `size` lie in a pixel of another grid; `matrix`: as for `sampled`.
+    """Which pixels of a grid of `size` lie within another grid; `matrix` as in `sampled`, bool H×W.
 
     >>> within(np.array([[1, 0, -1], [0, 1, 0], [0, 0, 1]]), (1, 4), (1, 2)).tolist()
     [[False, True, True, False]]
@@ -65,14 +65,14 @@ def within(matrix: Matrix, size: Size, other: Size) -> np.ndarray:
 
 
 def _places(matrix: Matrix, size: Size) -> list[np.ndarray]:
-    """Columns and rows in the other grid: 1×W or H×1 where they depend on one axis, else H×W."""
+    """Columns and rows in the other grid: 1×W or H×1 where they depend on one axis only, else H×W."""
     axes = np.arange(size[1])[None], np.arange(size[0])[:, None], np.ones((1, 1))
     x, y, w = (sum(axis * part for axis, part in zip(axes, row, strict=True) if part) for row in matrix.tolist())
     return [np.asarray(x / w), np.asarray(y / w)]
 
 
 def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pixels before some places along an axis, the parts of the way to the next ones, and which lie in a pixel."""
+    """The pixel before each place along an axis, the fraction of the way to the next, and whether it is within."""
     within = (at > -0.5 - _SAME) & (at < length - 0.5 + _SAME)
     at = np.clip(at, 0, length - 1)
     low = np.floor(at + (0.5 if nearest else _SAME)).astype(np.intp)
@@ -82,9 +82,7 @@ def _pixels(at: np.ndarray, length: int, nearest: bool) -> tuple[np.ndarray, np.
 
 
 def between(start: np.ndarray, end: np.ndarray, part: np.ndarray | float) -> np.ndarray:
-    """`end`, so far on the way to it from `start`: the very value where both have it; between +∞ and -∞ the nearer.
-
-    `end` may be written over.
+    """Linear interpolation, exact where both values agree; between +∞ and -∞ the nearer. May overwrite `end`.
 
     >>> between(np.array([0, 3, np.inf, np.inf]), np.array([4, 3, 1, -np.inf]), 0.75).tolist()
     [3.0, 3.0, inf, -inf]
@@ -99,18 +97,18 @@ def between(start: np.ndarray, end: np.ndarray, part: np.ndarray | float) -> np.
     return np.where(ends, np.where(part > 0.5, end, start), mixed)
 
 
-_THIN = 1e-3  # px: of boxes in shares of the image, rounding leaves such rests
+_THIN = 1e-3  # px, tolerance of a box's sides for rounding in normalised formats
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One window along one axis, px.
+    """The extent of a window along an axis, px.
 
     Attributes:
-        start: its first pixel.
-        end: behind its last one.
-        low: the middle of what it shares with the window before; −∞ for the first.
-        high: the middle of what it shares with the next.
+        start: the first pixel.
+        end: the exclusive end.
+        low: the middle of the overlap with the window before; −∞ for the first.
+        high: the middle of the overlap with the next window; ∞ for the last.
     """
 
     start: int
@@ -119,7 +117,7 @@ class Span:
     high: float
 
     def owns(self, at: np.ndarray, slack: float = 0.0) -> np.ndarray:
-        """Which places, px from the axis' begin, are this window's; with `slack`, a part of each overlap more."""
+        """Which places, px along the axis, belong to this window; `slack` adds that share of each overlap."""
         low = self.low - slack * 2 * (self.low - self.start) if self.low > -inf else self.low
         high = self.high + slack * 2 * (self.end - self.high) if self.high < inf else self.high
         return np.asarray((at >= low) & (at < high))
@@ -129,7 +127,7 @@ Window = tuple[Span, Span]  # rows and columns
 
 
 def spans(length: int, tile: SlidingWindow | None) -> tuple[Span, ...]:
-    """The windows along an axis of `length` px, evenly spread; one of all of it where it is shorter than a window.
+    """The windows along an axis of `length` px, evenly spaced; one for the whole axis if it is shorter than a window.
 
     >>> [(span.start, span.end) for span in spans(10, SlidingWindow(4, 0.25))]
     [(0, 4), (3, 7), (6, 10)]
@@ -144,9 +142,9 @@ def spans(length: int, tile: SlidingWindow | None) -> tuple[Span, ...]:
 
 
 def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) -> dict[str, Any]:
-    """The targets in a window of an image of `size`: boxes as far as they are seen, keypoints that are inside.
+    """Cut targets to a window of an image of `size`: boxes are clipped, keypoints outside are left out.
 
-    The window is read here, and no more: an image need have a shape, and rows and columns to slice.
+    Only the window of an image is read, by slicing rows and columns.
     """
     rows, columns = window
     height, width = own = rows.end - rows.start, columns.end - columns.start
@@ -157,10 +155,10 @@ def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) 
     if (boxes := inputs.boxes) and inside.get("boxes") is not None:
         corners = moved_corners(corners_px(rows_of(inside["boxes"], "boxes"), boxes.format, *size), origin)
         visible = np.clip(corners, 0, [width, height] * 2)
-        sides, whole = (each[:, 2:] - each[:, :2] for each in (visible, corners))
+        sides, whole = (boxes[:, 2:] - boxes[:, :2] for boxes in (visible, corners))
         hidden = np.prod(sides, axis=1) < boxes.min_visibility * np.prod(whole, axis=1)
         inside["boxes"] = from_corners_px(visible, boxes.format, *own)
-        _keep(inside, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # and what is no number
+        _keep(inside, "boxes", boxes.labels, ~(hidden | np.any(sides <= _THIN, axis=1)))  # NaN stays
     if (points := inputs.keypoints) and inside.get("keypoints") is not None:
         inside["keypoints"] = moved = moved_keypoints(inside["keypoints"], points.format, origin).astype(np.float32)
         at = moved[:, places_in(points.format)]
@@ -170,14 +168,14 @@ def cut(targets: Mapping[str, Any], window: Window, size: Size, inputs: Inputs) 
 
 
 def _keep(targets: dict[str, Any], name: str, labels: str | None, keep: np.ndarray) -> None:
-    """Leave out rows, and their labels."""
+    """Keep some rows of a target, and their labels."""
     for key in (name, labels):
         if key is not None and (rows := targets.get(key)) is not None:
             targets[key] = rows[keep] if isinstance(rows, np.ndarray) else [rows[k] for k in np.flatnonzero(keep)]
 
 
 def weights(rows: int, columns: int) -> np.ndarray:
-    """How much each pixel of a window counts where others show it too: a raised cosine (Hann) that is never zero.
+    """The weight of each pixel of a window in overlaps: a raised cosine (Hann window) that is never zero.
 
     >>> weights(3, 3).tolist()
     [[0.0625, 0.25, 0.0625], [0.25, 1.0, 0.25], [0.0625, 0.25, 0.0625]]
@@ -187,15 +185,15 @@ def weights(rows: int, columns: int) -> np.ndarray:
 
 
 class Canvas:
-    """An image that grows from windows, each blended into what those before have left.
+    """An image to which windows are added by a running weighted mean.
 
-    A running weighted mean: where all windows say the same, that is the result to the last bit. Labels are not mixed:
-    the window that has the greatest weight at a pixel decides.
+    Where all windows agree, the result is exact. Labels are not averaged: the window with the greatest weight at a
+    pixel decides.
 
     Args:
-        size: of the image, rows and columns.
-        like: what the windows are, C×h×w.
-        labels: whether these are labels.
+        size: rows and columns of the image.
+        like: a window, C×h×w, for channels and dtype.
+        labels: whether the windows hold labels.
     """
 
     def __init__(self, size: Size, like: np.ndarray, *, labels: bool) -> None:
@@ -203,7 +201,7 @@ class Canvas:
         self.weight, self._labels = np.zeros(size, np.float32), labels
 
     def add(self, planes: np.ndarray, weight: np.ndarray, rows: slice, columns: slice) -> None:
-        """Blend a window in; a weight of 0: the window does not show that pixel."""
+        """Blend a window in; a weight of 0 marks pixels that the window does not show."""
         region, before = self.planes[:, rows, columns], self.weight[rows, columns]
         if (planes.shape, planes.dtype) != (region.shape, region.dtype):
             got = f"{len(region)} of {region.dtype} and {len(planes)} of {planes.dtype}"
@@ -216,7 +214,7 @@ class Canvas:
         region[...] = between(region, planes.copy(), np.divide(weight, before, out=0 * before, where=before > 0))
 
     def done(self, fill: float | None) -> np.ndarray:
-        """The image; DataError where no window shows some of it and `fill` does not say what is there."""
+        """The image; DataError where no window shows a pixel and there is no `fill`."""
         unseen = self.weight == 0
         if unseen.any():
             if fill is None:

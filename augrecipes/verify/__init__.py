@@ -1,4 +1,4 @@
-"""Proof that a plan is the recipe: the same samples through both, compared law by law."""
+"""Verifies that an optimised plan equals its recipe: runs samples through both and compares them law by law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sample through both pipelines, and everything that is measured on it."""
+"""Runs a sample through the plain and the optimised pipeline and measures their differences."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from augrecipes.verify.likeness import (
     motion_between,
 )
 
-# What float32 and float16 outputs round off, in levels of 0..255: the conversions of `none` and `fast` agree to 1e-6.
+# Rounding of outputs, in levels of 0..255; the float conversions of `none` and `fast` agree to 1e-6.
 _ROUNDING = {"uint8": 0.0, "uint16": 0.0, "float32": 1e-3, "float16": 0.15}
-_PART = 512  # px of an image that colours are compared on
+_PART = 512  # px, side of the part of an image on which colours are compared
 
-MOST_ERRORS = 6.0  # of a normal distribution: once in 500 million
+MOST_ERRORS = 6.0  # standard errors of a normal distribution: exceeded once in 500 million
 
 Build = Callable[[Recipe, Optimize], Any]
 
 
 class PlanDiffersError(Exception):
-    """The plan refuses what the recipe takes, or the other way round, or gives something of another kind."""
+    """Only one of plan and recipe refuses a sample, or their results differ in targets, sizes or dtypes."""
 
 
 @dataclass
@@ -44,13 +44,13 @@ class Comparison:
     """Compares the plan of a recipe with the recipe, sample by sample.
 
     Args:
-        recipe: of any kind.
-        mode: the section.
-        optimize: of the plan.
+        recipe: a recipe of any kind.
+        mode: section of the recipe.
+        optimize: optimisation of the plan.
         build: compiles the recipe and its variants.
-        origins: from each target that comes out to the one that it is made of.
-        dtype: of the images that go in.
-        promise: what is asked of the plan.
+        origins: the source target of each output target.
+        dtype: dtype of the input images.
+        promise: the contract that the plan must keep.
     """
 
     recipe: Recipe
@@ -67,20 +67,20 @@ class Comparison:
 
     @property
     def steady(self) -> Recipe:
-        """The recipe whose images can be compared by value: both draw the same noise."""
+        """The recipe with the noise of `none` in both pipelines, so that images can be compared by value."""
         return self.promise.compared(self.recipe)
 
     def pipelines(self, name: str, recipe: Recipe, *, draws: bool = False) -> list[Any]:
-        """Both pipelines of a variant, built when they are first asked for; `draws`: they tell what they drew."""
+        """The plain and the optimised pipeline of a variant, built once; `draws`: with `save_applied_params`."""
         if name not in self._pipelines:
             both = [self.build(recipe, optimize) for optimize in ("none", self.optimize)]
             if draws:
-                both = [each.again(replace(each.compiled, save_applied_params=True)) for each in both]
+                both = [one.again(replace(one.compiled, save_applied_params=True)) for one in both]
             self._pipelines[name] = both
         return self._pipelines[name]
 
     def sample(self, source: Sample, place: SampleRef) -> DataError | None:
-        """Measure one sample; the error, where the recipe itself refuses it, and the plan as well."""
+        """Measure one sample; returns the error, where both pipelines refuse it."""
         try:
             self._measure(source, place)
         except PlanDiffersError:
@@ -93,7 +93,7 @@ class Comparison:
 
     def _measure(self, source: Sample, place: SampleRef) -> None:
         plain, fast = _run_both(source, self.pipelines("all", self.steady), place.epoch)
-        bound = None if self.promise.geometry else self.promise  # of an image that is resampled as it is written
+        bound = None if self.promise.geometry else self.promise  # merged resampling promises nothing on levels
         for name in self.origins:
             self._add_levels(name, "levels", plain[name], fast[name], place, bound)
             if self.promise.geometry:
@@ -117,18 +117,18 @@ class Comparison:
     def _add_levels(
         self, name: str, law: str, plain: NDArray[Any], fast: NDArray[Any], place: SampleRef, promise: Promise | None
     ) -> None:
-        """Values, as they leave; bounded where something is promised of them."""
+        """Measure the differences of values; `promise` bounds them, unless it is None."""
         output = self.recipe.outputs.get(name, self.recipe.output)
         (largest, mean, share), limit = difference(plain, fast, output), None
         if promise is not None:
             dtype = "uint8" if output.where == "device" else output.dtype
-            # Floats that differ by next to nothing may be rounded to two neighbouring levels.
+            # Nearly equal floats may round to neighbouring levels.
             rounded = 1 if self.dtype == "float32" and dtype == "uint8" and promise.levels else 0
             limit = promise.levels + rounded + (_ROUNDING[dtype] if self.optimize == "fast" else 0.0)
         self.metrics.add(name, law, largest, place, limit=limit, mean=mean, share=share)
 
     def _add_likeness(self, name: str, plain: NDArray[Any], fast: NDArray[Any], place: SampleRef) -> None:
-        """Where things are and what is seen, of images that were resampled in other ways."""
+        """Measure the motion and the difference of content between images that were resampled differently."""
         output = self.recipe.outputs.get(name, self.recipe.output)
         a, b = (np.ascontiguousarray(levels_of(image, output)) for image in (plain, fast))
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -139,7 +139,7 @@ class Comparison:
         self.metrics.add(name, "content", content, place, limit=1.0)
 
     def _add_labels(self, source: NDArray[Any], plain: NDArray[Any], fast: NDArray[Any], place: SampleRef) -> None:
-        """No label that was not there; where no resampling is merged, the same ones everywhere."""
+        """Measure masks: no new labels; equal masks where no resampling is merged."""
         share = float((plain != fast).mean())
         if not self.promise.geometry:
             self.metrics.add("mask", "labels", float(share > 0), place, limit=0.0, share=share)
@@ -151,7 +151,7 @@ class Comparison:
         self.metrics.add("mask", "elsewhere", elsewhere, place, limit=MOST_LABELS_ELSEWHERE)
 
     def _compare_random(self, source: Sample, place: SampleRef) -> None:
-        """The steps whose random numbers the plan makes: the same draws, and what they do of the same distribution."""
+        """Compare steps whose random numbers the plan makes: equal draws, and noise of the same distribution."""
         recipe = variants.only_random(self.recipe, self.mode)
         pipelines = self.pipelines("random", recipe, draws=True)
         bare = self.pipelines("without random", variants.without_random(recipe, self.mode))[0]
@@ -166,18 +166,18 @@ class Comparison:
             self._last = place
 
     def close(self) -> None:
-        """Judge what can be judged over all samples alone."""
+        """Add the measurements that need all samples."""
         for name, comparison in self._noise.items():
             for law, errors in comparison.errors(smooth="coarse_fields" in self.promise.random).items():
                 self.metrics.add(name, law, errors, self._last, limit=MOST_ERRORS)
 
 
 def _run_both(source: Sample, pipelines: list[Any], epoch: int) -> list[dict[str, Any]]:
-    """What both make of a sample, targets alike in kind and size.
+    """Run a sample through both pipelines.
 
     Raises:
         DataError: both refuse it.
-        PlanDiffersError: they differ in more than values.
+        PlanDiffersError: the results differ in more than values.
     """
     outcomes: list[dict[str, Any]] = []
     errors: list[DataError] = []
@@ -194,7 +194,7 @@ def _run_both(source: Sample, pipelines: list[Any], epoch: int) -> list[dict[str
 
 
 def _is_same_kind(plain: dict[str, Any], fast: dict[str, Any]) -> bool:
-    """Whether both gave the same targets; images and masks of the same sizes and dtypes."""
+    """Whether both results have the same targets, and images and masks of the same sizes and dtypes."""
     return plain.keys() == fast.keys() and all(
         value.shape == fast[name].shape and value.dtype == fast[name].dtype
         for name, value in plain.items()
@@ -203,7 +203,7 @@ def _is_same_kind(plain: dict[str, Any], fast: dict[str, Any]) -> bool:
 
 
 def differing(plain: list[Any], fast: list[Any]) -> int:
-    """How many steps with noise acted in one of two plans alone, or drew other numbers (arrays are the noise itself).
+    """Count the steps with noise that acted in only one of two plans, or drew other numbers (arrays are the noise).
 
     >>> differing([("a", "GaussNoise", {"seed": 3})], [("a", "GaussNoise", {"seed": 5})])
     1
@@ -217,9 +217,9 @@ def differing(plain: list[Any], fast: list[Any]) -> int:
 
 
 def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> tuple[float, float, float]:
-    """The largest and the mean difference of two outputs, in levels, and the share of pixels that differ.
+    """The largest and the mean difference of two outputs, in levels of 0..255, and the share of pixels that differ.
 
-    Equal bits are no difference, whatever they hold.
+    Equal bits are no difference, even NaN.
 
     >>> a = np.zeros((1, 2, 1), np.uint8)
     >>> difference(a, a + np.array([[[0], [3]]], np.uint8), Output(dtype="uint8", layout="hwc"))
@@ -233,7 +233,7 @@ def difference(a: NDArray[Any], b: NDArray[Any], output: Output) -> tuple[float,
 
 
 def largest_difference(a: Any, b: Any) -> float:
-    """Between two lists of boxes or keypoints; infinite where they are not equally many.
+    """The largest difference between two arrays of boxes or keypoints; infinite where their shapes differ.
 
     >>> largest_difference(np.zeros((2, 4)), np.zeros((2, 4))), largest_difference(np.zeros((2, 4)), np.zeros((1, 4)))
     (0.0, inf)

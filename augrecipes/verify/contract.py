@@ -1,4 +1,4 @@
-"""What a plan promises, by the contracts of the rules that made it, and what was measured of it over all samples."""
+"""The contract of a plan, by the contracts of its rewrite rules, and what `verify` measured."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Promise:
     """The contract of a whole plan.
 
     Attributes:
-        geometry: merged resamplings took part: images are compared by where their pixels come from.
-        levels: by how many levels of 0..255 colours may differ, the rules' levels added up; 0: not at all.
+        geometry: whether resamplings were merged; then images must agree in where their pixels come from.
+        levels: how many levels of 0..255 colours may differ, the sum over all rules.
         rules: names of the rules that fired, in order.
-        random: of those, the ones whose contract is the distribution of random numbers.
+        random: the rules among them that only promise the distribution of random numbers.
 
     >>> str(Promise()), str(Promise(geometry=True)), str(Promise(levels=2)), str(Promise(True, 2))
     ('EXACT', 'GEOMETRY', 'LEVELS(2)', 'GEOMETRY + LEVELS(2)')
@@ -43,7 +43,7 @@ class Promise:
         return " + ".join(part for part in parts if part) or "EXACT"
 
     def compared(self, recipe: Recipe) -> Recipe:
-        """The recipe with the random numbers of `none`: what its images can be compared by, value by value."""
+        """The recipe without the rules of `random`, whose images can be compared value by value."""
         return replace(recipe, without_rules=(*recipe.without_rules, *self.random)) if self.random else recipe
 
 
@@ -60,14 +60,14 @@ def promise_of(pipeline: Pipeline, dtype: Dtype) -> Promise:
 
 @dataclass(frozen=True, slots=True)
 class SampleRef:
-    """A sample that can be run again.
+    """The key of a sample, by which it can be run again.
 
     Attributes:
-        index: of the sample, for bags of the bag.
-        epoch: of its draws.
-        tile: of a bag; 0 for other kinds.
-        number: of the sample in the data, in the order in which it is read.
-        path: the file.
+        index: index of the sample, or of the bag.
+        epoch: epoch of its draws.
+        tile: tile of the bag; 0 for other kinds.
+        number: position of the sample in the data.
+        path: the sample's file.
     """
 
     index: int
@@ -79,19 +79,18 @@ class SampleRef:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One law, measured on one target over all samples, or on one of them.
+    """The measurement of a law on a target, over all samples or on one.
 
     Attributes:
         target: `image`, `mask`, `boxes`, `keypoints`, or a pair's target.
-        law: which one; see `LAWS`.
-        limit: the largest value that is allowed on the worst sample, or None: nothing is promised. Samples may have
-            limits of their own.
-        worst: the largest value; where samples break the law, theirs.
-        mean: of all samples.
-        share: of the pixels that were compared (levels, labels: that differ), or None.
-        samples: how many were measured.
-        broken: how many break the law.
-        where: the worst sample, one that breaks the law before all others.
+        law: name of the law, a key of `LAWS`.
+        limit: the largest value allowed on the worst sample; None: nothing is promised. Each sample has its own limit.
+        worst: the largest value; if samples break the law, the largest of theirs.
+        mean: the mean over all samples.
+        share: the share of pixels, 0..1, that differ (levels, labels); or None.
+        samples: number of samples measured.
+        broken: number of samples that break the law.
+        where: the worst sample.
     """
 
     target: str
@@ -111,13 +110,13 @@ class Figure:
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Broken laws first; then what is nearest to its limit; then what has none."""
+        """A sort key: broken laws rank highest, then values near their limit, then values without a limit."""
         if self.limit is None:
             return not self.ok, 0.0, self.worst
         return not self.ok, self.worst / self.limit if self.limit else self.worst, 0.0
 
 
-# Name: (unit, what it says).
+# Name: (unit, what it measures).
 LAWS: dict[str, tuple[str, str]] = {
     "outcome": ("samples", "both give the same targets of the same sizes, or both refuse the sample"),
     "levels": ("levels", "largest difference of an image's values, 0..255 before normalisation"),
@@ -125,11 +124,11 @@ LAWS: dict[str, tuple[str, str]] = {
     "motion": ("px", "how far the image lies from where it lies as written, by a fit over all of it"),
     "content": ("×", "largest difference of means of 8×8 px, over what the image varies by around them"),
     "labels": ("labels", "labels that neither the mask nor a fill has"),
-    "elsewhere": ("share", "of a mask whose label the other one has nowhere within 2 px"),
-    "draws": ("steps", "that acted in one only, or drew other numbers, besides the noise itself"),
+    "elsewhere": ("share", "of a mask whose label the other mask does not have within 2 px"),
+    "draws": ("steps", "that acted in only one of both, or drew other numbers, besides the noise itself"),
     "noise": (
         "errors",
-        "how far moments and histogram of what is drawn are from the recipe's, in standard errors",
+        "how far moments and histogram of the noise are from the recipe's, in standard errors",
     ),
     "independence": ("errors", "the same for products of neighbours: pixels, channels, samples"),
     "equal": ("px", "largest difference of coordinates"),
@@ -137,7 +136,7 @@ LAWS: dict[str, tuple[str, str]] = {
 
 
 def number(value: float) -> str:
-    """A value for people, two or three digits of it.
+    """Format a value with two or three significant digits.
 
     >>> number(0.0), number(0.00314159), number(3.14159), number(31415.9)
     ('0', '0.0031', '3.14', '31416')
@@ -149,11 +148,11 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A sample near to, or beyond, what is allowed.
+    """A sample near or beyond a limit.
 
     Attributes:
-        place: where it is.
-        readings: what was measured on it, the worst first.
+        place: key of the sample.
+        readings: its measurements, the worst first.
     """
 
     place: SampleRef
@@ -162,7 +161,7 @@ class Worst:
 
 @dataclass
 class Metrics:
-    """All that was measured, by sample; of a `view` as of targets of one sample with other views."""
+    """All measurements by sample. With `view`, names of targets are prefixed by the view's name."""
 
     readings: dict[SampleRef, list[Figure]] = field(default_factory=dict)
     view: str = ""
@@ -171,7 +170,7 @@ class Metrics:
         self, target: str, law: str, value: float, place: SampleRef, *,
         limit: float | None = None, mean: float | None = None, share: float | None = None,
     ) -> None:  # fmt: skip
-        """One sample's value; beyond its limit, or no number, it breaks the law."""
+        """Add a measurement of a sample; NaN or a value beyond its limit breaks the law."""
         view = self.view
         target = view if view and target == "image" else f"{view}_{target}" if view else target
         broken = limit is not None and not value <= limit
@@ -179,7 +178,7 @@ class Metrics:
         self.readings.setdefault(place, []).append(figure)
 
     def figures(self) -> tuple[Figure, ...]:
-        """All laws, by target in the order in which they were first measured."""
+        """The measurements over all samples, by target and law."""
         by_law = defaultdict[tuple[str, str], list[Figure]](list)
         for reading in chain(*self.readings.values()):
             by_law[reading.target, reading.law].append(reading)
@@ -188,15 +187,17 @@ class Metrics:
         return tuple(_over_all(by_law[key]) for key in order)
 
     def worst(self, count: int) -> tuple[Worst, ...]:
-        """The samples nearest to, or furthest beyond, what is allowed; the worst first."""
+        """The `count` samples nearest to, or furthest beyond, their limits, the worst first."""
         rank = attrgetter("rank")
-        samples = [Worst(place, (*sorted(each, key=rank, reverse=True),)) for place, each in self.readings.items()]
+        samples = [
+            Worst(place, (*sorted(figures, key=rank, reverse=True),)) for place, figures in self.readings.items()
+        ]
         samples.sort(key=lambda sample: [*map(rank, sample.readings)], reverse=True)
         return tuple(samples[:count])
 
 
 def _over_all(readings: list[Figure]) -> Figure:
-    """One law over all samples."""
+    """Combine the measurements of a law on single samples."""
     worst = max(readings, key=lambda reading: (reading.broken, reading.worst))
     shares = [reading.share for reading in readings if reading.share is not None]
     return replace(
@@ -205,25 +206,25 @@ def _over_all(readings: list[Figure]) -> Figure:
     )  # fmt: skip
 
 
-WORST = 3  # samples that a Verification names
+WORST = 3  # number of worst samples that a Verification names
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` measured.
+    """The result of `verify`.
 
     Attributes:
-        recipe: as it was loaded.
-        mode: the section.
-        optimize: of the plan.
-        seed: of the draws.
-        dtype: of the images that went in.
+        recipe: the recipe.
+        mode: its section.
+        optimize: optimisation of the plan.
+        seed: seed of the draws.
+        dtype: dtype of the input images.
         promise: the contract of the plan.
-        samples: how many were compared.
-        figures: what was measured, by target and law.
-        origins: from each target that comes out to the one that it is made of.
-        worst: the samples nearest to, or furthest beyond, what is allowed, the worst first.
-        left_out: what was wrong with samples that cannot be read, or that both pipelines refuse.
+        samples: number of samples compared.
+        figures: the measurements, by target and law.
+        origins: the source target of each output target.
+        worst: the samples nearest to, or furthest beyond, their limits, the worst first.
+        left_out: errors of samples that cannot be read, or that both pipelines refuse.
     """
 
     recipe: Recipe
@@ -250,7 +251,7 @@ class Verification:
 
 
 def combined(promises: Sequence[Promise]) -> Promise:
-    """What all of them together promise."""
+    """The weakest promise that covers all of these."""
     rules = dict.fromkeys(rule for promise in promises for rule in promise.rules)
     random = dict.fromkeys(rule for promise in promises for rule in promise.random)
     return Promise(any(p.geometry for p in promises), max(p.levels for p in promises), (*rules,), (*random,))

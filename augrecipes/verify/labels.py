@@ -1,4 +1,4 @@
-"""`label_safety`: whether a recipe's random steps keep the labels of some data true, as figures."""
+"""`label_safety` measures whether a recipe's random steps keep the labels of some data true."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from augrecipes.verify.classes import MOVES, ClassProbe, Thing, colours_of
 from augrecipes.verify.safety import LabelFinding, LabelSafety, quantile, share
 from augrecipes.verify.source_map import Tracer
 
-_DRAWS, _OF_ONE, _LEAST = 512, 32, 48  # of all samples, and of one; samples at least, however large
-_AREA, _PIXELS = 2**28, 2**16  # px of the sources of all draws; of an object, and of a draw, that are looked at
-_PICTURE, _BOXES = 160, 8  # px of pictures; boxes of an image whose looks count
-_WORST, _ROWS = 4, 10  # draws, and rows of the sheet
-_UNLABELLED = (0, 255)  # values of masks: background, and what losses leave out
+_DRAWS, _OF_ONE, _LEAST = 512, 32, 48  # most draws of all samples, and of one; least samples, however large
+_AREA, _PIXELS = 2**28, 2**16  # most source px of all draws; most px of an object or a draw that are measured
+_PICTURE, _BOXES = 160, 8  # px, longest side of pictures; most boxes of an image that classifiers see
+_WORST, _ROWS = 4, 10  # worst draws, and rows, on the sheet
+_UNLABELLED = (0, 255)  # mask values without a class: background, and ignored by losses
 _NO_PAIR = "a pair has no object to lose and no class: its large image is the label, and steps move both alike"
-_NO_OBJECT = "no mask, boxes or keypoints: what crops leave of objects cannot be measured, only of the image's area"
+_NO_OBJECT = "no mask, boxes or keypoints: how much crops leave is measured of the image's area, not of objects"
 _NO_CLASS = "colours and mirrors need two classes of two images each: one label for each image, or boxes with labels"
 _ALONE = "colours and mirrors leave out classes of one image"
 _NO_MOVE = "no draw mirrors or turns an image"
@@ -44,22 +44,25 @@ def label_safety(
 ) -> LabelSafety:  # fmt: skip
     """Measure what a recipe's training steps do to the labels of some data.
 
-    How much they leave of objects; whether colours tell the classes, and still do after the steps; whether classes are
-    mirror images of each other. All of it is measured on the recipe as it is written, without `batch:`.
+    Measures how much of objects the steps leave, whether colours tell the classes before and after the steps, and
+    whether classes are mirror images of each other. The recipe runs unoptimised and without `batch:`.
 
     Args:
-        recipe: of kind image or bag; of kind pair there is nothing to measure, as a note says.
-        data: as `augrecipes.preview` takes them.
+        recipe: a recipe of kind image or bag; for kind pair a note says that there is nothing to measure.
+        data: the data, as `augrecipes.preview` takes it.
         masks: a folder of masks that match the images' names.
-        split: of a CSV file.
-        seed: of the draws, and of the choice of samples.
-        samples: at most so many, fewer where they are large; where there are few, each is drawn up to 32 times.
+        split: the split of a CSV file.
+        seed: seed of the draws and of the choice of samples.
+        samples: the most samples; large images reduce the number. Few samples are drawn up to 32 times each.
         progress: called with (samples done, samples in all).
 
+    Returns:
+        Figures with 95 % intervals, notes, and a sheet of the worst draws.
+
     Raises:
-        DataError: no sample can be drawn; the reason of the first.
-        RecipeError: of a recipe of views or stacks.
-        LintError: of the recipe.
+        DataError: no sample can be drawn; gives the reason of the first.
+        RecipeError: the recipe is of kind views, or has stacks.
+        LintError: the recipe has a lint error.
     """
     recipe = as_recipe(recipe)
     refuse_stacks(recipe, "and labels are those of single images: judge its frames by a recipe without `stack:`")
@@ -84,70 +87,71 @@ def label_safety(
 
 
 def regions_of(sample: Sample, inputs: Inputs, classes: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
-    """Objects: mask, box or keypoint; its class, where it has one; an index of the image's rows and columns.
+    """The objects of a sample: `mask`, `box` or `keypoint`; class or ""; index into the image's rows and columns.
 
-    The mask counts as a whole, and each of its labels; keypoints count within the image.
+    A mask is an object as a whole, and so is each of its labels. Keypoints outside the image are left out.
     """
     rest, (height, width), names = sample.rest, sample.images["image"].shape[:2], dict(enumerate(classes))
     if "mask" in rest:
         mask = labels_of(rest["mask"], inputs.mask_labels).reshape(height, width)
         labels = [label for label in np.unique(mask).tolist() if label not in _UNLABELLED] or [255]
-        for of, some in [("", labels), *((names.get(label - 1, str(label)), [label]) for label in labels)]:
-            pixels = np.argwhere(np.isin(mask, some))
+        for name, values in [("", labels), *((names.get(label - 1, str(label)), [label]) for label in labels)]:
+            pixels = np.argwhere(np.isin(mask, values))
             if len(pixels):
-                yield "mask", of, tuple(pixels[:: 1 + len(pixels) // _PIXELS].T)
+                yield "mask", name, tuple(pixels[:: 1 + len(pixels) // _PIXELS].T)
     if inputs.boxes and "boxes" in rest:
-        kinds = rest.get(inputs.boxes.labels or "", [""] * len(rest["boxes"]))
+        labels = rest.get(inputs.boxes.labels or "", [""] * len(rest["boxes"]))
         corners = np.ceil(corners_px(rest["boxes"], inputs.boxes.format, height, width) - 0.5)
         starts = corners[:, :2].clip(0, (width - 1, height - 1)).astype(int)
         ends = np.maximum(corners[:, 2:].astype(int), starts + 1)  # a box has one pixel at least
-        for (x, y), (end_x, end_y), of in zip(starts.tolist(), ends.tolist(), kinds, strict=True):
-            yield "box", str(names.get(of, of)), np.s_[y:end_y, x:end_x]
+        for (x, y), (end_x, end_y), label in zip(starts.tolist(), ends.tolist(), labels, strict=True):
+            yield "box", str(names.get(label, label)), np.s_[y:end_y, x:end_x]
     if inputs.keypoints and "keypoints" in rest:
         for point in (np.asarray(row[:2], float) + 0.5 for row in rest["keypoints"]):
             x, y = point[::-1] if inputs.keypoints.format == "yx" else point
-            if 0 <= x < width and 0 <= y < height:  # NaN, too, is none
+            if 0 <= x < width and 0 <= y < height:  # false for NaN, too
                 yield "keypoint", "", (int(y), int(x))
 
 
 class _Study:
-    """The samples of some data under a recipe, one after the other."""
+    """Collects measurements of samples, one after the other."""
 
     def __init__(self, recipe: Recipe, reader: RecipeSource, seed: int) -> None:
         self.recipe, self.reader, self.tracer = recipe, reader, Tracer(recipe, seed)
-        self.samples = self.area = self.draws = 0  # draws of a sample
-        self.left = defaultdict[tuple[str, str], list[float]](list)  # by what and class
+        self.samples = self.area = self.draws = 0  # `draws` is the number for each sample
+        self.left = defaultdict[tuple[str, str], list[float]](list)  # shares of objects left, by kind and class
         self.moves, self.things, self.worst = Counter[str | None](), list[Thing](), list[tuple[float, SheetRow]]()
         self.classes = reader.table.box_classes or (reader.table.boxes and reader.table.boxes.classes) or ()
 
     def add(self, number: int, samples: int) -> None:
-        """Draw one of so many samples in some epochs. DataError where it cannot be read, or a step fails."""
+        """Draw one of `samples` samples in several epochs; DataError where it cannot be read, or a step fails."""
         sample, table, row = self.reader.sample(number), self.reader.table, self.reader.table.place(number)[0]
         stretch = stretch_of(sample.images.values(), self.recipe.inputs)
         image = rgb_of_input(sample.images["image"], stretch)
         (height, width), whole = image.shape[:2], np.s_[0 : image.shape[0], 0 : image.shape[1]]
         self.draws = self.draws or max(min(_OF_ONE, _DRAWS // samples, _AREA // (height * width * samples)), 1)
         regions = [*regions_of(sample, self.recipe.inputs, self.classes)] or [("image", "", whole)]
-        boxes = [k for k, (what, _, _) in enumerate(regions) if what == "box"]
+        boxes = [k for k, (kind, _, _) in enumerate(regions) if kind == "box"]
         objects = np.asarray(sample.rest.get("object", range(len(boxes))))
         label, group = label_text(table, row), row if table.groups is None else table.groups[row]
         classed = [(label, whole)] if label else [regions[k][1:] for k in boxes[:: 1 + len(boxes) // _BOXES]]
         things, worst = list[Thing](), (2.0, SheetRow([]))
-        for of, where in classed:
+        for name, where in classed:
             picture = image[where]
             stride = 1 + max(picture.shape) // _PICTURE
-            things.append(Thing(of, group, picture[::stride, ::stride].copy(), colours_of(picture), []))
+            things.append(Thing(name, group, picture[::stride, ::stride].copy(), colours_of(picture), []))
         last = max(self.recipe.last_epoch, self.draws - 1)
         for epoch in np.linspace(0, last, self.draws).astype(int).tolist():
             out, shown = self.tracer.draw(sample, epoch, **({"object": objects} if boxes else {}))
             left = np.array([shown.seen[where].mean() for _, _, where in regions])
             left[boxes] *= np.isin(objects, out.get("object", objects))
-            for (what, of, _), one in zip(regions, left.tolist(), strict=True):
-                for key in {(what, of), (what, of if what == "mask" else "")}:  # a mask has a region of all classes
-                    self.left[key].append(one)
+            for (kind, name, _), value in zip(regions, left.tolist(), strict=True):
+                for key in {(kind, name), (kind, name if kind == "mask" else "")}:  # a mask has a region of all classes
+                    self.left[key].append(value)
             self.moves[shown.move] += 1
-            drawn, some = rgb_of_output(out["image"], UINT8_HWC, stretch), np.s_[:: 1 + shown.shown.sum() // _PIXELS]
-            (rows, columns), after = (places[some] for places in shown.places), drawn[shown.shown][some]
+            drawn = rgb_of_output(out["image"], UINT8_HWC, stretch)
+            sampled = np.s_[:: 1 + shown.shown.sum() // _PIXELS]
+            (rows, columns), after = (places[sampled] for places in shown.places), drawn[shown.shown][sampled]
             for thing, (_, (by_y, by_x)) in zip(things, classed, strict=True):
                 inside = (by_y.start <= rows) & (rows < by_y.stop) & (by_x.start <= columns) & (columns < by_x.stop)
                 thing.draws.append((colours_of(image[rows[inside], columns[inside]]), colours_of(after[inside])))
@@ -163,22 +167,22 @@ class _Study:
         self.worst, self.things = sorted([*self.worst, worst], key=lambda row: row[0])[:_WORST], self.things + things
 
     def result(self, seed: int, left_out: Sequence[str]) -> LabelSafety:
-        """The figures of all samples."""
+        """Make the figures of all samples."""
         findings, several, draws = (
             list[LabelFinding](),
-            Counter(what for what, of in self.left if of),
+            Counter(kind for kind, name in self.left if name),
             self.moves.total(),
         )
-        for what, of in sorted(self.left):
-            left = np.array(self.left[what, of])
-            n = min(len(left), draws)  # objects of one draw are no independent ones
+        for kind, name in sorted(self.left):
+            left = np.array(self.left[kind, name])
+            n = min(len(left), draws)  # objects of one draw are not independent
             lost = {"half lost": share((left < 0.5).mean(), n), "all lost": share((left == 0).mean(), n)}
             figures = {"median": quantile(left, 0.5, n), "5th percentile": quantile(left, 0.05, n)} | lost
-            findings += [LabelFinding("objects", what, figures, of)] * (not of or several[what] > 1)
+            findings += [LabelFinding("objects", kind, figures, name)] * (not name or several[kind] > 1)
         findings.sort(key=lambda loss: (loss.what, loss.of != "", -loss.figures["half lost"].value))
         groups = Counter(label for label, _ in {(thing.label, thing.group) for thing in self.things})
         things = [thing for thing in self.things if groups[thing.label] > 1]
-        notes, rows = [_NO_OBJECT] * ({what for what, _ in self.left} == {"image"}), [row for _, row in self.worst]
+        notes, rows = [_NO_OBJECT] * ({kind for kind, _ in self.left} == {"image"}), [row for _, row in self.worst]
         if len({thing.label for thing in things}) > 1:
             probe, moves = ClassProbe(things), [move for move in MOVES if self.moves[move]]
             findings.append(probe.colours(seed))

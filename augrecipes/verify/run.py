@@ -1,4 +1,4 @@
-"""`verify`: a recipe as it is written against the plan that the optimiser made of it; its worst samples as an image."""
+"""`verify` compares a recipe with the plan that the optimiser makes of it, and shows the worst samples."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from augrecipes.verify.contract import (
     promise_of,
 )
 
-_SPARE_TRIES = 50  # broken files that are passed over before nothing more is tried
+_SPARE_TRIES = 50  # the most broken files before `verify` stops
 
 
 class Replay(NamedTuple):
-    """One sample again.
+    """A sample with the results of both pipelines.
 
     Attributes:
-        given: as it was read.
-        plain: what the recipe as written makes of it.
-        fast: what the plan makes of it.
+        given: the source sample.
+        plain: the result of the recipe as written.
+        fast: the result of the optimised plan.
     """
 
     given: Sample
@@ -71,33 +71,36 @@ def verify(
     progress: Progress | None = None,
     reader: RecipeSource | None = None,
 ) -> Verification:
-    """Run a recipe as it is written and as the optimiser plans it, with the same draws, and compare what comes out.
+    """Run a recipe as written and as optimised, with the same draws, and compare the results.
 
     Where the plan merges no resampling, images are compared value by value. Where it does, they must show the same
     things at the same places, and the steps that move no pixels are compared value by value on their own. Masks, boxes
     and keypoints are compared in both cases.
 
-    Images go in as uint8, or in the depth that the recipe's inputs declare; floats of 0..1 are made of uint8.
+    Images go in as uint8, or in the depth that the recipe's inputs declare; floats in 0..1 are made from uint8.
 
     Args:
-        recipe: of any kind, a Recipe or what `augrecipes.load` takes; of bags each tile is a sample.
-        data: a folder, a CSV file or one image; for pairs a folder by target, or a CSV file.
+        recipe: a recipe of any kind, or what `augrecipes.load` takes; each tile of a bag is a sample.
+        data: a folder, a CSV file or one image; for pairs a folder for each target, or a CSV file.
         mode: `train` or `eval`.
-        optimize: the plan that is checked.
-        seed: of the draws.
-        samples: of an epoch, spread evenly over the data; where there are fewer, they come again in later epochs
-            (of `train`, whose draws differ then).
-        epochs: how often.
+        optimize: the optimisation to check.
+        seed: seed of the draws.
+        samples: number of samples of an epoch, spread evenly over the data. If the data has fewer, training samples are
+            repeated in later epochs, with other draws.
+        epochs: number of epochs.
         masks: a folder of masks that match the images' names.
-        build: compiles a recipe and an optimisation to what `at` can be called on; tests plant faults here.
-        promise: what is asked of the plan; None: the contracts of the rules that fired.
+        build: compiles (recipe, optimize) to a pipeline; tests plant faults here.
+        promise: the contract to check; None: that of the rules that fired.
         progress: called with (samples done, samples in all).
-        reader: of data that are open already, in the place of `data` and `masks`.
+        reader: opened data, instead of `data` and `masks`.
+
+    Returns:
+        The measurements by target and law; `ok` says whether all contracts hold.
 
     Raises:
         DataError: nothing could be compared.
-        LintError: of the recipe.
-        RecipeError: it has no such section.
+        LintError: the recipe has a lint error.
+        RecipeError: the recipe has no section for `mode`, or has stacks.
     """
     recipe = as_recipe(recipe)
     refuse_stacks(recipe, "whose steps run as they are written, whatever `optimize` says: there is nothing to compare")
@@ -116,7 +119,7 @@ def verify(
         for name, part in parts.items()
     ]  # fmt: skip
     left_out: dict[str, DataError] = {}
-    done = Counter[str]()
+    compared = Counter[str]()
     for k, place in enumerate(places):
         if len(left_out) > _SPARE_TRIES:
             break
@@ -127,25 +130,25 @@ def verify(
             continue
         for comparison in comparisons:
             view = comparison.metrics.view
-            # Samples take turns to stand for view 0, 1, … of a name, so that all are looked at.
+            # Sample k stands for view k mod count of a name, so that all views are compared.
             tile = place.number % views[view] if views else source.tile
             sample = replace(source.of(dtype), tile=tile)
             refused = comparison.sample(sample, replace(place, index=sample.index, tile=tile, path=sample.path))
             if refused is None:
-                done[view] += 1
+                compared[view] += 1
             else:
                 left_out[str(refused)] = refused
         if progress:
             progress(k + 1, len(places))
     for comparison in comparisons:
         comparison.close()
-    if len(done) < len(parts):
+    if len(compared) < len(parts):
         first = f"; the first: {next(iter(left_out))}" if left_out else ""
         raise DataError(f"no sample of {len(reader)} could be compared{first}")
-    asked = combined([each.promise for each in comparisons])
+    promises = combined([comparison.promise for comparison in comparisons])
     origins = {view or name: origin for view, part in pipelines.items() for name, origin in part.origins.items()}
     return Verification(
-        recipe, mode, optimize, seed, dtype, asked, max(done.values()), metrics.figures(), origins,
+        recipe, mode, optimize, seed, dtype, promises, max(compared.values()), metrics.figures(), origins,
         metrics.worst(WORST), tuple(left_out.values()),
     )  # fmt: skip
 
@@ -162,17 +165,17 @@ def replay(
     masks: StrPath | None = None,
     build: Build | None = None,
 ) -> Replay:
-    """One sample of the data through the recipe as it is written, and through its plan.
+    """Run one sample of the data through the recipe as written and through its plan.
 
     Args:
-        recipe: as `verify` had it, and so are the other arguments.
-        data: the same.
-        number: of the sample in the data; for images and pairs the index of its draws.
-        epoch: of its draws.
+        recipe: as in `verify`.
+        data: as in `verify`.
+        number: position of the sample in the data; for images and pairs the index of its draws.
+        epoch: epoch of its draws.
         mode: `train` or `eval`.
-        optimize: the plan.
-        seed: of the draws.
-        masks: a folder of masks.
+        optimize: optimisation of the plan.
+        seed: seed of the draws.
+        masks: a folder of masks that match the images' names.
         build: as in `verify`.
 
     Raises:
@@ -184,19 +187,19 @@ def replay(
 
 
 def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int) -> Replay:
-    """The same, from what is open already."""
+    """As `replay`, from opened data and both pipelines."""
     source = reader.sample(number).of(reader.inputs.dtype or "uint8")
     return Replay(source, *(source.run(pipeline, epoch) for pipeline in both))
 
 
 def builder(mode: Mode, seed: int) -> Build:
-    """Compiles recipes without their lints: variants may be foolish, and the recipe itself has been checked."""
+    """A function that compiles recipes without lints: variants may fail them, and the recipe itself was checked."""
 
     return lambda recipe, optimize: build_pipeline(recipe, mode, optimize, seed, threads=1)
 
 
 def sample_refs(total: int, samples: int, epochs: int, mode: Mode) -> list[SampleRef]:
-    """Which samples are compared: number in the data, and epoch; their index, tile and file are not yet known.
+    """The samples to compare, by number in the data and epoch; index, tile and file are not known yet.
 
     >>> [(place.number, place.epoch) for place in sample_refs(3, 2, 2, "train")]
     [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -212,16 +215,16 @@ def sample_refs(total: int, samples: int, epochs: int, mode: Mode) -> list[Sampl
 def render_worst(
     verification: Verification, data: Data, *, masks: StrPath | None = None, build: Build | None = None
 ) -> NDArray[np.uint8]:
-    """A sheet of the worst samples, uint8 H×W×3 RGB: a row each, with mask, boxes and keypoints over images.
+    """Draw a sheet of the worst samples, uint8 H×W×3 RGB, a row for each, with mask, boxes and keypoints.
 
     Args:
-        verification: of `verify`; its worst samples are run again.
-        data: as `verify` had it.
-        masks: the same.
-        build: the same.
+        verification: the result of `verify`; its worst samples are run again.
+        data: as in `verify`.
+        masks: as in `verify`.
+        build: as in `verify`.
 
     Raises:
-        DataError: there is nothing to show: a pipeline refuses the samples, or they cannot be read.
+        DataError: no sample can be shown: a pipeline refuses them, or they cannot be read.
     """
     refuse_views(verification.recipe, "a sheet of the worst samples")
     recipe, make = verification.recipe, build or builder(verification.mode, verification.seed)
@@ -242,7 +245,7 @@ def render_worst(
 
 
 def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: Sequence[Any]) -> SheetRow | None:
-    """A sample's target that differs most; none where one of both refuses the sample."""
+    """A row for the target of a sample that differs most; None where a pipeline refuses the sample."""
     recipe, place = verification.recipe, worst.place
     try:
         again = replay_from(reader, both, place.number, place.epoch)
@@ -269,5 +272,5 @@ def _row(verification: Verification, worst: Worst, reader: RecipeSource, both: S
     stretch = stretch_of([again.given.images[verification.origins[name]]], recipe.inputs)
     results = (("none", again.plain), (verification.optimize, again.fast))
     sides = [(label, recipe, out, stretch) for label, out in results]
-    apart_group = difference_group(levels, "no difference", " levels")
-    return comparison_row(again.given, name, verification.origins[name], sides, apart_group, notes)
+    difference = difference_group(levels, "no difference", " levels")
+    return comparison_row(again.given, name, verification.origins[name], sides, difference, notes)

@@ -1,4 +1,4 @@
-"""The record of what a recipe does to labels, and its text."""
+"""The result of `label_safety`, and its report."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from augrecipes.preview.cells import SheetRow
 from augrecipes.preview.sheet import Sheet
 from augrecipes.report import Displayed, Note, Report, TextTable, to_plain
 
-_Z = 1.96  # of a 95 % interval
-_SHOWN = 7  # rows of a kind, and samples left out, that the text lists
+_Z = 1.96  # standard deviations of a 95 % interval
+_SHOWN = 7  # the most rows of a kind, and samples left out, that the report lists
 
 
 @dataclass(frozen=True, slots=True)
 class ShareEstimate:
-    """A share of some things, with its 95 % interval (Wilson, 1927).
+    """A share with its 95 % interval (Wilson, 1927).
 
     Attributes:
-        value: 0..1.
-        low: of the interval.
-        high: of the interval.
-        n: how many things were seen; those of one draw count once.
+        value: the share, 0..1.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        n: number of independent observations; objects of one draw count once.
     """
 
     value: float
@@ -39,7 +39,7 @@ class ShareEstimate:
 
 
 def share(value: float, n: int) -> ShareEstimate:
-    """A share that was seen in `n` things.
+    """The interval of a share that was observed in `n` things.
 
     >>> str(share(0.5, 100)), share(0.0, 3).high > 0.5
     ('50 % (40–60)', True)
@@ -50,7 +50,7 @@ def share(value: float, n: int) -> ShareEstimate:
 
 
 def quantile(values: NDArray[np.float64], at: float, n: int) -> ShareEstimate:
-    """A quantile of shares, of which `n` are independent, and those at the ends of the interval of its rank."""
+    """A quantile of shares, `n` of them independent, with an interval from the quantiles at the ends of its rank's."""
     rank = share(at, n)
     value, low, high = np.quantile(values, (at, rank.low, rank.high)).tolist()
     return ShareEstimate(value, low, high, n)
@@ -58,19 +58,19 @@ def quantile(values: NDArray[np.float64], at: float, n: int) -> ShareEstimate:
 
 @dataclass(frozen=True, slots=True)
 class LabelFinding:
-    """Something that was measured.
+    """A measurement of `label_safety`.
 
     Attributes:
         topic: `objects`, `colours` or `mirrors`.
-        what: it was measured of, in words: `mask` (its foreground), `box`, `keypoint`, or `image` where there is none;
-            `flipped left to right`.
-        figures: shares by name, 0..1. Of objects: what is left of one's area in the `median`, and in the `5th
-            percentile`; `half lost` or more of one, and `all lost`. Of colours: how many images' classes a linear
-            probe tells `as read`, from the pixels `shown` by draws, and as `drawn`, when the steps have changed these;
-            by `chance` it would be the largest class. Of mirrors: `draws` that move so; images whose nearest neighbour
-            is of their own class, or of `like`, `as read` and once they are `moved`.
-        of: the class; empty: all.
-        like: the class that it looks like once it is moved.
+        what: the subject: `mask` (its foreground), `box`, `keypoint`, or `image` without these; for mirrors the move,
+            such as `flipped left to right`.
+        figures: shares, 0..1, by name. Objects: the share of an object's area that draws leave, its `median` and `5th
+            percentile`; the shares of objects with `half lost` or more, and `all lost`. Colours: accuracy of a linear
+            classifier of histograms `as read`, of the pixels `shown` by draws, and of these after the steps (`drawn`);
+            `chance` is the share of the largest class. Mirrors: the share of `draws` with this move; the shares of
+            images whose nearest neighbour is of their class, or of `like`, `as read` and when `moved`.
+        of: the class; empty: all classes.
+        like: the class that it resembles when moved.
     """
 
     topic: str
@@ -82,18 +82,18 @@ class LabelFinding:
 
 @dataclass(frozen=True, slots=True)
 class LabelSafety(Displayed):
-    """What a recipe does to the labels of some data: figures, and no verdict.
+    """What a recipe does to the labels of some data: figures, without a verdict.
 
     Attributes:
-        recipe: its name.
-        seed: of the draws.
-        samples: that were drawn.
-        total: samples of the data.
-        draws: of all samples together.
-        findings: objects, and their classes from the one that loses most; colours; mirrors.
+        recipe: name of the recipe.
+        seed: seed of the draws.
+        samples: number of samples drawn.
+        total: number of samples in the data.
+        draws: number of draws of all samples.
+        findings: the measurements: objects, by class from the greatest loss; colours; mirrors.
         notes: what could not be measured, and why.
-        left_out: samples that cannot be read, or that a step fails on.
-        rows: of the sheet: the draws that leave least, and images whose mirror image is of another class.
+        left_out: errors of samples that cannot be read, or on which a step fails.
+        rows: rows of the sheet: the draws that leave least, and images whose mirror image resembles another class.
     """
 
     recipe: str
@@ -111,14 +111,14 @@ class LabelSafety(Displayed):
         return dict(to_plain(self))
 
     def sheet(self) -> Sheet:
-        """The images: what is left of objects at worst, and what looks like another class once it is moved."""
+        """A sheet of the draws that leave least of objects, and of images that resemble another class when moved."""
         return Sheet(self.rows, f"{self.recipe}: labels", [self.report().facts["drawn"]])
 
     def report(self) -> Report:
         """The figures as text."""
         tables = []
         for topic, findings in groupby(self.findings, lambda finding: finding.topic):
-            shown = [f for _, alike in groupby(findings, lambda finding: finding.what) for f in [*alike][:_SHOWN]]
+            shown = [f for _, group in groupby(findings, lambda finding: finding.what) for f in [*group][:_SHOWN]]
             names = [*shown[0].figures]
             rows = [
                 (f.what, f.of + (f.like and f" → {f.like}"), *(str(f.figures.get(name, "")) for name in names),

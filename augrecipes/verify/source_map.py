@@ -1,4 +1,4 @@
-"""What of its source a draw shows: two ramps, x and y, go through the steps as further targets of the recipe."""
+"""Maps a draw to its source: two ramps, x and y, run through the steps as further targets of the recipe."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from augrecipes.sources.sample import Sample
 from augrecipes.verify.variants import changed, fill_borders
 
 _X, _Y = "source_x", "source_y"
-_RAMP = Target("mask", interpolation="linear", fill=-1e6)  # what is outside, or hidden, is far away
-_SIDE = 128  # px of a draw that slopes are taken of
-_NEAR = 0.966  # cosine of the angle between an axis and that of a symmetry, up to which a draw counts as one: 15°
+_RAMP = Target("mask", interpolation="linear", fill=-1e6)  # the fill marks pixels outside the source, or hidden
+_SIDE = 128  # px, longest side of the ramps whose slopes are measured
+_NEAR = 0.966  # cosine of 15°, the largest angle between a draw's axes and those of a symmetry
 
 
 class SourceMap(NamedTuple):
-    """What of its source a draw shows.
+    """The part of the source that a draw shows.
 
     Attributes:
-        seen: bool, of the source: its pixels that the draw shows.
-        shown: bool, of the draw: its pixels that show the source; others are borders, or hidden.
-        places: rows and columns of the source under these.
-        move: the symmetry of the square that the draw comes to, as `D4` names it, whatever it cuts or stretches;
-            None: it turns further, or is too small to tell.
+        seen: bool H×W of the source: whether the draw shows the pixel.
+        shown: bool H×W of the draw: whether the pixel shows the source; others are borders, or hidden.
+        places: rows and columns of the source at the pixels of `shown`, int64 (n,) each.
+        move: the symmetry of the square, as `D4` names it, that the draw is closest to, regardless of crop and stretch;
+            None: it is not within 15° of one, or too small to tell.
     """
 
     seen: NDArray[np.bool_]
@@ -41,7 +41,7 @@ class SourceMap(NamedTuple):
 
 
 def slopes(x: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """Source px along one of the draw: of x by column and row, then of y; the median of all pixels but NaN."""
+    """The Jacobian of source x and y by column and row of the draw, float64 (2, 2): medians over pixels but NaN."""
     known = (slope[np.isfinite(slope)] for ramp in (x, y) for slope in np.gradient(ramp)[::-1])
     return np.array([np.median(slope) if slope.size else 0.0 for slope in known]).reshape(2, 2)
 
@@ -50,7 +50,7 @@ _AXES = {name: slopes(*map(move.view, np.meshgrid(range(3), range(3)))) for name
 
 
 def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> SourceMap:
-    """The map of what ramps of a source of so many rows and columns have become.
+    """The map of a draw, from the ramps after the steps; `size` is rows and columns of the source.
 
     >>> y, x = np.indices((6, 8), np.float32)
     >>> half = source_map(x[:, :3:-1], y[:, :3:-1], (6, 8))
@@ -63,7 +63,7 @@ def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> Sourc
     if min(coarse[0].shape) > 1:
         jacobian = slopes(*coarse) / stride
         norms = np.maximum(np.linalg.norm(jacobian, axis=1), 1e-9)
-        # A pixel that was made small shows several of the source, around its place.
+        # A pixel of a reduced image shows several pixels of the source, around its place.
         covers = np.maximum(np.rint(norms), 1).astype(int).tolist()
         likeness = {name: (axes * jacobian).sum(axis=1) / norms for name, axes in _AXES.items()}
         move = next((name for name, cosines in likeness.items() if cosines.min() > _NEAR), None)
@@ -78,11 +78,11 @@ def source_map(x: NDArray[Any], y: NDArray[Any], size: tuple[int, int]) -> Sourc
 
 
 class Tracer:
-    """A recipe's training steps as they are written, whose draws tell what of the source they show.
+    """Runs a recipe's training steps, unoptimised, and maps each draw to its source.
 
     Args:
-        recipe: of kind image or bag.
-        seed: of the draws.
+        recipe: a recipe of kind image or bag.
+        seed: seed of the draws.
     """
 
     def __init__(self, recipe: Recipe, seed: int) -> None:
@@ -92,7 +92,7 @@ class Tracer:
         self._pipeline = build(traced, "train", "none", seed, threads=1)
 
     def draw(self, sample: Sample, epoch: int, **more: Any) -> tuple[dict[str, Any], SourceMap]:
-        """What comes out of a sample and `more` targets, and what of the source that shows."""
+        """Draw a sample with `more` targets; returns the result and its map."""
         size = sample.images["image"].shape[:2]
         x, y = np.meshgrid(*(np.arange(side, dtype=np.float32) for side in size[::-1]))
         out = sample.run(self._pipeline, epoch, **{_X: x, _Y: y}, **more)

@@ -1,4 +1,4 @@
-"""What was measured, as a report for people and as plain values."""
+"""The result of `verify` as a report and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.report import Note, Report, TextTable
 from augrecipes.verify import LAWS, Figure, Verification, number
 
-# Of merged resamplings; docs/OPTIMISER.md has figures.
+# A note on merged resamplings; docs/OPTIMISER.md has figures.
 _PLACES = (
     "Resamplings are merged: that promises where pixels come from, and no levels. Hard edges, aliasing and labels "
     "between two pixels come out otherwise: on images of under 100 px by some levels on average, in a tenth of a mask."
@@ -22,7 +22,7 @@ _COLUMNS = ("target", "law", "allowed", "worst", "mean", "unit", "pixels", "wors
 
 
 def report_of(verification: Verification, epochs: int = 1) -> Report:
-    """Returns what was measured, as a report."""
+    """The measurements as a report."""
     recipe, promise, inputs = verification.recipe, verification.promise, verification.recipe.inputs
     rounds = f"{epochs} epochs, " if epochs > 1 else ""
     samples = f"{verification.samples} samples, {rounds}seed {verification.seed}"
@@ -56,7 +56,7 @@ def _row(figure: Figure) -> list[str]:
     limit = "–" if figure.limit is None else number(figure.limit)
     row = [figure.target, figure.law, limit, number(figure.worst), number(figure.mean)]
     row += [LAWS[figure.law][0], share]
-    # Where all samples are alike, none is the worst.
+    # Where all samples agree, none is the worst.
     if figure.where is None or not figure.worst:
         return [*row, "", ""]
     tile = f", tile {figure.where.tile}" if figure.where.tile else ""
@@ -64,7 +64,7 @@ def _row(figure: Figure) -> list[str]:
 
 
 def to_json(verification: Verification) -> dict[str, Any]:
-    """Returns what was measured, for programs."""
+    """The measurements as plain values."""
     names = ("mode", "optimize", "seed", "samples", "ok", "figures", "worst")
     recipe, promise = verification.recipe, verification.promise
     return {

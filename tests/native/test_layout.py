@@ -80,7 +80,7 @@ def test_kernels_of_another_layout_are_not_used(
 ) -> None:
     monkeypatch.setattr(layout, "KERNELS", layout.read_layouts(changed("a field goes")))
     monkeypatch.delenv(kernels.SWITCH, raising=False)
-    assert kernels._found.__wrapped__() is None
+    assert kernels._load_once.__wrapped__() is None
     assert "native kernels are not used: they were built with another layout" in caplog.text
 
 

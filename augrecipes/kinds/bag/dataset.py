@@ -1,4 +1,4 @@
-"""Bags of tiles, or the windows of whole slides, and a recipe as a torch Dataset."""
+"""Torch datasets of bags: tiles from files, and windows of whole-slide images."""
 
 from __future__ import annotations
 
@@ -26,44 +26,47 @@ from augrecipes.sources.slides.tissue import Tissue
 class TileBags(RecipeDataset):
     """Bags of tiles, such as those of a slide, for multiple-instance learning.
 
-    A bag is a pure function of (recipe, seed, epoch, index): which tiles are picked, and the draws of each tile, which
-    are keyed by its place in the bag and so do not depend on the other tiles. A sample is a dict:
+    Which tiles are picked and what is drawn for each is a pure function of (recipe, seed, epoch, index). The draws of a
+    tile are keyed by its place in the bag and do not depend on the other tiles. A sample is a dict:
 
-    - `image`: tensor (n, C, H, W) as the recipe's `output` says;
-    - `coords`: int64 (n, 2), the (x, y) of the tiles: from the CSV file, or read off the file names (see
-      `augrecipes.sources.paths.place_in`), or -1;
-    - `bag`: its name; `label`: int, where there are labels;
-    - `index`: int, which with the epoch replays the bag; `path`: its folder, or its first tile where a CSV file lists
-      them;
+    - `image`: tensor (n, C, H, W), layout, dtype and value range as the recipe's `output` says;
+    - `coords`: int64 (n, 2), the (x, y) of each tile, from the CSV file or the file names (see
+      `augrecipes.sources.paths.place_in`); -1 where neither tells;
+    - `bag`: the bag's name; `label`: int, where there are labels;
+    - `index`: int, which with the epoch replays the bag; `path`: the bag's folder, or its first tile where a CSV file
+      lists the tiles;
     - `applied`: the draws of each tile, with `save_applied_params`.
 
     Bags differ in size: load them with `batch_size=1`, or with `collate="list"` or `"pad"`.
 
     Args:
         root: a folder of bags, `root/<bag>/**/tile`, or a list of such folders; with `labels.csv` in it (columns `bag`
-            and `label`) the bags have labels. Or another dataset of bags, such as SlideBags, whose tiles are read.
+            and `label`) the bags have labels. Or another dataset of bags, such as SlideBags, to read the tiles of.
         recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `root`: a CSV file with a row for each tile, see `augrecipes.kinds.bag.table`.
-        labels: with `root`: another CSV file of labels, for all roots.
-        max_tiles: at most so many tiles of a bag; None takes what the recipe says.
-        min_tiles: bags of fewer tiles are an error, or skipped; None takes what the recipe says.
-        tissue: which tiles are taken at all: those that show tissue, by `otsu` (saturation above Otsu's threshold for
-            all of the bag), a number (the threshold itself, 0 to 1), or a function of a tile made small, uint8 H×W×3,
-            that returns bool H×W, or its name, see `ar.register`; None: all; `recipe`: as the recipe says, or all.
-            What another dataset has chosen stays.
-        min_tissue: share of a tile that is tissue, at least; 0 asks for some; None: as the recipe says, or a half.
-        max_white: share of a tile that is white (no colour below 220 of 255), at most; None: as the recipe says, or
-            0.8, and 1, which allows all, where `tissue` is None.
-        pick: which tiles of a larger bag: `random`, drawn anew in every epoch, `first`, or `stride`, evenly spaced;
-            None takes what the recipe says. In mode `eval` there is no drawing: `random` then means `stride`.
-        threads: that read and transform the tiles of one bag; None: one a core, and one in a DataLoader worker.
-        on_error: `raise` a DataError for a tile that cannot be read or transformed, or comes out with another size than
-            most; or `skip` it: it is left out of its bag, and where fewer than `min_tiles` are left, another bag is
-            handed out in its place. The loader's `skipped` lists the tiles, and such bags.
-        split: with `files`: take the bags of this split.
-        weights: one number a bag, kept as `ds.weights`; instead of the CSV file's column.
-        samples_per_epoch: length of the dataset, when it is not the number of bags.
-        max_pixels: larger tiles are refused before they are decoded.
+        labels: with `root`: a CSV file of labels for all roots, instead of each root's `labels.csv`.
+        max_tiles: the most tiles that a sample takes of a bag; None: as the recipe says.
+        min_tiles: the fewest tiles that a bag must have; smaller bags are an error, or skipped. None: as the recipe
+            says.
+        tissue: how to tell tissue from glass; tiles without tissue are left out. `otsu`: saturation above Otsu's
+            threshold, which is computed once for the bag; a number 0..1: that saturation threshold; a function from
+            a thumbnail of the tile, uint8 H×W×3, to bool H×W, or its name in `ar.register`; None: take all tiles;
+            `recipe`: as the recipe says, or all. Ignored where `root` is a dataset that has selected its tiles.
+        min_tissue: the least share of a tile, 0..1, that must be tissue; 0: any tissue at all; None: as the recipe
+            says, or 0.5.
+        max_white: the greatest share of a tile, 0..1, that may be white (all channels at least 220 of 255); None: as
+            the recipe says, or 0.8, and 1, which allows all, where `tissue` is None.
+        pick: which tiles to take of a bag of more than `max_tiles`: `random`, drawn anew in every epoch, `first`, or
+            `stride`, evenly spaced; None: as the recipe says. In mode `eval`, `random` means `stride`.
+        threads: threads that read and transform the tiles of a bag; None: one for each core, and 1 in a DataLoader
+            worker.
+        on_error: `raise` a DataError for a tile that cannot be read or transformed, or whose result differs in size
+            from most; or `skip`: leave the tile out of its bag, and where fewer than `min_tiles` remain, return another
+            bag in its place. The loader's `skipped` lists such tiles and bags.
+        split: with `files`: the split whose bags are taken.
+        weights: a number for each bag, kept as `ds.weights`, instead of the CSV file's column.
+        samples_per_epoch: length of the dataset; None: the number of bags.
+        max_pixels: tiles of more pixels are refused before they are decoded.
         mode, seed, optimize, classes, exif, channels, depth, frames, cache, columns, outside, save_applied_params: as
             in `ImageFolder`.
 
@@ -106,7 +109,7 @@ class TileBags(RecipeDataset):
         cache: bool = True,
         columns: Mapping[str, str] | None = None,
         outside: bool = False,
-        **how: Unpack[Settings],
+        **settings: Unpack[Settings],
     ) -> None:
         windows = Windows(tissue=tissue, min_tissue=min_tissue, max_white=max_white)
 
@@ -130,21 +133,21 @@ class TileBags(RecipeDataset):
                 self._check_sizes(bags)
             return bags
 
-        super().__init__(table, recipe, options={"threads": threads}, **how)
+        super().__init__(table, recipe, options={"threads": threads}, **settings)
 
     @property
     def max_tiles(self) -> int | None:
-        """At most so many tiles of a bag are taken; None: all."""
+        """The most tiles that a sample takes of a bag; None: all."""
         return self.rule.max_tiles
 
     @property
     def min_tiles(self) -> int:
-        """Bags of fewer tiles are an error, or skipped."""
+        """The fewest tiles that a bag must have; smaller ones are an error, or skipped."""
         return self.rule.min_tiles
 
     @property
     def pick(self) -> Pick:
-        """Which tiles of a larger bag are taken, in mode `train`."""
+        """How tiles are picked from a bag of more than `max_tiles`, in mode `train`."""
         return self.rule.pick
 
     def _check_sizes(self, table: BagTable) -> None:
@@ -159,12 +162,12 @@ class TileBags(RecipeDataset):
 
     @property
     def tiles(self) -> npt.NDArray[np.int64]:
-        """How many tiles every bag has before any are picked, int64 (n,)."""
+        """Number of tiles of each bag, before picking, int64 (n,)."""
         return cast("npt.NDArray[np.int64]", self._column(self.table.counts()))
 
     @property
     def bags(self) -> list[str]:
-        """The name of every bag; as often as the bag is listed."""
+        """The bag's name for each sample."""
         return [self.table.bags.name(row) for row in self.sample_keys.rows_of_samples().tolist()]
 
     def _identity(self) -> dict[str, Any]:
@@ -172,7 +175,7 @@ class TileBags(RecipeDataset):
 
 
 class SlideSettings(RunSettings, total=False):
-    """What whole slides take of the arguments of `TileBags`."""
+    """The arguments of `TileBags` that `SlideBags` takes, too."""
 
     max_tiles: int | None
     min_tiles: int | None
@@ -182,43 +185,44 @@ class SlideSettings(RunSettings, total=False):
 
 
 class SlideBags(TileBags, takes=SlideSettings):
-    """Whole-slide images as bags: the windows of a slide that show tissue are its tiles, read when they are needed.
+    """Whole-slide images as bags: the tiles of a slide are its windows that show tissue, read on demand.
 
-    A TileBags in all else: `ar.pack`, `ar.preview`, `ar.loader` and `ar.TileBags(this, other_recipe)` take it. The
-    `coords` of a sample are the tiles' corners in pixels of level 0; `path` is the slide, `bag` its name without
-    extension. Slides are opened by the extra `slides`: pip install 'augrecipes[slides]'.
+    Otherwise it is a TileBags, which `ar.pack`, `ar.preview`, `ar.loader` and `ar.TileBags(slide_bags, recipe)` take.
+    In a sample, `coords` are the tiles' top left corners (x, y) in pixels of level 0, `path` is the slide's file, and
+    `bag` its name without extension. Needs the extra `slides`: pip install 'augrecipes[slides]'.
 
-    Tiles of JPEG pyramids (SVS and other TIFFs) are read directly, everything else by OpenSlide. Of a tile of which the
-    recipe's first steps cut a window, only that window is read, where it comes from a level as it is.
+    Tiles of JPEG pyramids (SVS and other TIFFs) are read directly, everything else by OpenSlide. Where the recipe first
+    crops a tile, and the tile needs no resampling from its level, only the crop is read.
 
     Args:
-        slides: a pattern (`"slides/*.svs"`), a folder, a file, or a list of these.
+        slides: a glob pattern (`"slides/*.svs"`), a folder, a file, or a list of these.
         recipe: a Recipe of kind bag, the name of a gallery recipe, or the path of a recipe file.
-        tile: side of the tiles, px.
-        mpp: their resolution in micrometres a pixel, reduced from the next finer level of the slide; a level that is
-            within one per cent of it is taken as it is. 0.5 where neither this nor `level` is given.
-        level: instead of `mpp`: the slide's own level, 0 the finest.
-        stride: from one tile to the next, in the tiles' px; None: tiles lie side by side.
-        tissue: what a tile is chosen by: `otsu`, saturation above Otsu's threshold on a thumbnail; a number, the
-            threshold itself, 0 to 1; a function of the thumbnail, uint8 H×W×3, that returns bool H×W; a mask file that
-            covers the slide, not 0 where tissue is; GeoJSON, as QuPath exports it, in pixels of level 0; a folder of
-            such files by the slides' names, or a template (`"masks/{stem}.png"`); None: nothing, all tiles are taken;
+        tile: side of the square tiles, px.
+        mpp: resolution of the tiles, micrometres per pixel. Tiles are reduced from the slide's next finer level; a
+            level within 1 % of `mpp` is taken as it is. Default 0.5 where `level` is not given either.
+        level: instead of `mpp`: a level of the slide, 0 the finest.
+        stride: distance between the corners of neighbouring tiles, in pixels of the tiles; None: `tile`.
+        tissue: how to find tissue. `otsu`: saturation above Otsu's threshold on a thumbnail of the slide; a number
+            0..1: that saturation threshold; a function from the thumbnail, uint8 H×W×3, to bool H×W; a mask file that
+            covers the slide and is not 0 where there is tissue; GeoJSON as QuPath exports it, in pixels of level 0; a
+            folder of such files with the slides' names, or a template (`"masks/{stem}.png"`); None: take all tiles;
             `recipe`: as the recipe says, or `otsu`.
-        min_tissue: share of a tile that is tissue, at least; 0 asks for some; None: as the recipe says, or a half.
-        max_white: share of a tile that is white (no colour below 220 of 255), at most; 1 allows all; None: as the
-            recipe says, or 0.8.
-        regions: classes of the regions in GeoJSON that count, by QuPath's names; None: all.
-        slide_mpp: micrometres a pixel of level 0, for slides that do not say.
+        min_tissue: the least share of a tile, 0..1, that must be tissue; 0: any tissue at all; None: as the recipe
+            says, or 0.5.
+        max_white: the greatest share of a tile, 0..1, that may be white (all channels at least 220 of 255); 1 allows
+            all; None: as the recipe says, or 0.8.
+        regions: QuPath classes of the GeoJSON regions that count as tissue; None: all.
+        slide_mpp: micrometres per pixel of level 0, for slides that do not state it.
         labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
-            Rows of other bags are passed over.
+            Rows of bags that are not listed are ignored.
         max_tiles, min_tiles, pick, threads: as in `TileBags`.
         mode, seed, optimize, classes, weights, samples_per_epoch, channels, save_applied_params: as in `TileBags`.
-        on_error: as in `TileBags`; `skip` passes over slides that cannot be opened, too.
-        max_pixels: a window that would be made of more is refused; a mask file of more, too.
+        on_error: as in `TileBags`; `skip` also leaves out slides that cannot be opened.
+        max_pixels: a tile that would be resampled from more pixels is refused, and so is a larger mask file.
 
     Raises:
-        DataError: no slides, broken ones, a level or a resolution that they do not have, no tissue: slides of fewer
-            than `min_tiles` tiles.
+        DataError: no slides, slides that cannot be opened or lack the level or resolution, or that have fewer than
+            `min_tiles` tiles with tissue.
         RecipeError: the recipe is not valid, not of kind bag, or has no section for `mode`.
     """
 
@@ -238,24 +242,28 @@ class SlideBags(TileBags, takes=SlideSettings):
         slide_mpp: float | None = None,
         labels: PathLike | None = None,
         max_pixels: int = MAX_PIXELS,
-        **how: Unpack[SlideSettings],
+        **settings: Unpack[SlideSettings],
     ) -> None:
         windows = Windows(tile, mpp, level, stride, tissue, min_tissue, max_white, regions, slide_mpp, max_pixels)
-        super().__init__(SlideFiles(slides, windows, labels), recipe, max_pixels=max_pixels, **how)
+        super().__init__(SlideFiles(slides, windows, labels), recipe, max_pixels=max_pixels, **settings)
 
 
 def picking_rule(recipe: Recipe, max_tiles: int | None, min_tiles: int | None, pick: Pick | None) -> Bag:
-    """What is in force: the arguments that are given, and otherwise what the recipe says; ValueError for nonsense."""
+    """How many and which tiles to pick: the arguments that are not None, else the recipe.
+
+    Raises:
+        ValueError: `pick` is unknown, or `max_tiles` is below `min_tiles`.
+    """
     rule = recipe.bag or Bag()
-    how = rule.pick if pick is None else pick
-    if how not in get_args(Pick):
-        raise ValueError(f"pick must be one of {', '.join(get_args(Pick))}, got {how!r}")
+    method = rule.pick if pick is None else pick
+    if method not in get_args(Pick):
+        raise ValueError(f"pick must be one of {', '.join(get_args(Pick))}, got {method!r}")
     least = count("min_tiles", rule.min_tiles if min_tiles is None else min_tiles, 1)
     most = rule.max_tiles if max_tiles is None else max_tiles
     most = None if most is None else count("max_tiles", most, 1)
     if most is not None and most < least:
         raise ValueError(f"max_tiles={most} is below min_tiles={least}: no bag could have enough tiles")
-    return Bag(most, least, how)
+    return Bag(most, least, method)
 
 
 __all__ = ["DATASET", "SlideBags", "TileBags", "picking_rule", "read_bag"]

@@ -1,7 +1,7 @@
-"""Bags of tile files cut down to the tiles that show tissue: measured once, on all cores, cached by the files' stamps.
+"""Drops the tiles of tile files that show too little tissue: measured once, on all cores, cached by the files' stamps.
 
-Otsu's threshold is one for a bag, of thumbnails of all its tiles: a threshold for each tile would divide those that are
-all tissue, or all glass. It stays within the bounds that slides have.
+Otsu's threshold (Otsu 1979) is computed once for a bag, from thumbnails of all its tiles: a threshold of its own would
+split a tile that is all tissue, or all glass. It stays within the same bounds as that of a slide.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from augrecipes.progress import Progress, parts
 from augrecipes.sources.slides import listing, pyramid
 from augrecipes.sources.slides.tissue import Tissue, tissue_by, tissue_by_saturation, white_mask
 
-_RULES = 1  # of how tiles are measured: what was measured otherwise is not used
-_SIDE = 32  # px of a thumbnail
+_RULES = 1  # version of the measurement; part of the cache key
+_SIDE = 32  # px, least side of a thumbnail before it is resized to this square
 
 
 def choose_tiles(table: BagTable, windows: listing.Windows, decode: Mapping[str, Any]) -> BagTable:
-    """The table with the tiles alone whose shares of tissue and white suffice, and with those that cannot be read.
+    """Keep the tiles of a table with enough tissue and little enough white, and those that cannot be read.
 
     Args:
-        table: of tile files.
-        windows: resolved; those shares.
+        table: a table of tile files.
+        windows: resolved; says how to find tissue, and which shares are asked for.
         decode: arguments of `read_image`.
 
     Raises:
-        DataError: an own function returns no mask.
-        ValueError: `tissue` names a file.
+        DataError: the user's tissue function returns no mask.
+        ValueError: `tissue` is the path of a file.
     """
     tissue, least, most = windows.tissue, windows.min_tissue or 0.0, windows.max_white or 0.0
     table = replace(table, foreground=rule_of(windows))
@@ -55,13 +55,13 @@ def choose_tiles(table: BagTable, windows: listing.Windows, decode: Mapping[str,
     with parts() as advance:
         for bag, units in enumerate(map(table.units_of, range(len(table)))):
             paths = [table.images[unit] for unit in units]
-            done = partial(advance, f"looking for tissue, bag {bag + 1} of {len(table)}")
-            of_tissue, white = _shares(paths, tissue, {**decode, "channels": 3}, done)
-            kept = ~((of_tissue < max(least, np.finfo(float).tiny)) | (white > most))
+            progress = partial(advance, f"looking for tissue, bag {bag + 1} of {len(table)}")
+            tissue_share, white = _shares(paths, tissue, {**decode, "channels": 3}, progress)
+            kept = ~((tissue_share < max(least, np.finfo(float).tiny)) | (white > most))
             chosen.append(units.start + np.flatnonzero(kept))
             offsets.append(offsets[-1] + int(kept.sum()))
-            what = f"{kept.sum()} of its {len(units)} tiles show tissue enough, and not too much white ({words})"
-            notes.append(f"{what}; the largest share of tissue is {np.nanmax([0, *of_tissue]):.2f}")
+            text = f"{kept.sum()} of its {len(units)} tiles show enough tissue and not too much white ({words})"
+            notes.append(f"{text}; the largest share of tissue is {np.nanmax([0, *tissue_share]):.2f}")
     rows = np.concatenate(chosen)
     coords = None if table.coords is None else table.coords[rows]
     files = {name: files.take(rows) for name, files in table.files.items()}
@@ -69,31 +69,32 @@ def choose_tiles(table: BagTable, windows: listing.Windows, decode: Mapping[str,
 
 
 def rule_of(windows: listing.Windows) -> dict[str, Any]:
-    """The words of a recipe for what windows, resolved, are chosen by."""
+    """The recipe keys and values that select resolved windows by tissue and white."""
     tissue: Any = "none" if windows.tissue is None else getattr(windows.tissue, "__name__", windows.tissue)
     tissue = tissue if isinstance(tissue, int | float) else os.fsdecode(tissue)
     return {"tissue": tissue, "min_tissue": windows.min_tissue, "max_white": windows.max_white}
 
 
 def _shares(paths: Sequence[str], tissue: Tissue, decode: Mapping[str, Any], advance: Progress) -> NDArray[np.float64]:
-    """The shares of each tile of a bag that are tissue, and white, float64 (2, n); NaN of those that cannot be read."""
+    """The shares of tissue and of white in each tile of a bag, float64 (2, n); NaN for tiles that cannot be read."""
 
     def measure() -> cache.Arrays:
         tiles = [*in_threads(lambda path: _thumbnail(path, decode), paths, cores(), advance)]
         shares = np.full((2, len(tiles)), np.nan)
-        if some := [k for k, tile in enumerate(tiles) if tile is not None]:
-            small = np.array([tiles[k] for k in some])
-            masks = _masks(small, tissue, [paths[k] for k in some]), white_mask(small)
-            shares[:, some] = np.mean(masks, axis=(2, 3))
+        if readable := [k for k, tile in enumerate(tiles) if tile is not None]:
+            small = np.array([tiles[k] for k in readable])
+            masks = _masks(small, tissue, [paths[k] for k in readable]), white_mask(small)
+            shares[:, readable] = np.mean(masks, axis=(2, 3))
         return {"shares": shares}
 
     text = repr((_RULES, tissue, dict(decode), paths)).encode(errors="surrogateescape")
-    stamp = None if callable(tissue) else listing.stamp_of_files(paths)  # a function may hang on more than its text
+    # No stamp for a function, hence no cache: it may depend on more than its text.
+    stamp = None if callable(tissue) else listing.stamp_of_files(paths)
     return cache.memo(cache.SLIDES, blake2b(text, digest_size=16).hexdigest(), stamp, measure)["shares"]
 
 
 def _masks(tiles: pyramid.Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArray[np.bool_]:
-    """Where each of a bag's thumbnails, uint8 (n, H, W, 3), shows tissue."""
+    """Tissue masks, bool (n, H, W), of thumbnails of a bag's tiles, uint8 (n, H, W, 3)."""
     if tissue is None:
         return np.ones(tiles.shape[:3], bool)
     if callable(tissue):
@@ -102,13 +103,13 @@ def _masks(tiles: pyramid.Pixels, tissue: Tissue, paths: Sequence[str]) -> NDArr
 
 
 def _thumbnail(path: str, decode: Mapping[str, Any]) -> pyramid.Pixels | None:
-    """A tile made small, uint8 H×W×3 RGB, of a JPEG by its decoder as far as that goes; None: it cannot be read."""
+    """A thumbnail of a tile, uint8 H×W×3 RGB, reduced by the JPEG decoder where it can; None: it cannot be read."""
     try:
         image = open_encoded(path, **decode)
         height, width, _ = image.shape
         factor = max([1, *(k for k in image.scales() if min(height, width) // k >= _SIDE)])
         pixels = image.view(0, 0, height, width, factor)
-    except DataError:  # text when it is read
+    except DataError:  # reported when the tile is read
         return None
     if pixels.dtype != np.uint8:
         pixels = np.clip(pixels / (257.0 if pixels.dtype == np.uint16 else 1 / 255), 0, 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Recipes of kind bag: many tiles of one slide, each with draws of its own, some draws shared by the slide."""
+"""Runs recipes of kind bag: many tiles of one slide, each with its own draws; some steps draw once for the slide."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,13 +21,13 @@ Name = Callable[[int], str]
 
 @dataclass(frozen=True, slots=True)
 class BagResult:
-    """What came out of a bag.
+    """The result of running a bag.
 
     Attributes:
-        image: (n, C, H, W) or (n, H, W, C), as the recipe's output says.
-        kept: positions, in the list of tiles that was given, of the tiles that came out.
-        dropped: (position, what was wrong) of the tiles that were left out.
-        applied: the draws of each tile that came out, with `save_applied_params`; else None.
+        image: the tiles, (n, C, H, W) or (n, H, W, C), as the recipe's output says.
+        kept: positions of these tiles in the list that was passed.
+        dropped: position and error of each tile that was left out.
+        applied: the draws of each tile in `image`, with `save_applied_params`; else None.
     """
 
     image: np.ndarray
@@ -38,25 +38,25 @@ class BagResult:
 
 @dataclass
 class BagOutput(batch.BatchOutput):
-    """The tiles of one bag in the making.
+    """The tiles of one bag while threads work on them.
 
     Attributes:
-        skip: tiles that are broken are left out.
-        name: of the image at a position, for errors.
+        skip: whether broken tiles are left out.
+        name: gives the name of the image at a position, for errors.
     """
 
     skip: bool = False
     name: Name = "tile {}".format
 
     def fail(self, k: int, error: DataError) -> None:
-        """Tiles are taken in order, so that when one fails all before it have been: the first failure is found."""
+        """Note a failure. Tiles are taken in order, so the first failure of a bag is always among those noted."""
         named = error if error.path else error.with_path(self.name(k))
         named.__cause__ = error.__cause__
         super().fail(k, named)
         self.is_stopped |= not self.skip
 
     def result(self, *, save_applied: bool) -> BagResult:
-        """The bag, or the first failure."""
+        """The bag; raises the first failure unless `skip` is set."""
         if self.failed and not self.skip:
             raise self.failed[min(self.failed)]
         if self.is_ragged:
@@ -68,14 +68,14 @@ class BagOutput(batch.BatchOutput):
             raise DataError(f"none of its {len(self.keys)} tiles can be used; the first: {first.reason}", first.path)
         applied = [self.others[k]["applied"] for k in positions] if save_applied else None
         array = self.arrays["image"]
-        for row, k in enumerate(positions):  # together, in place: a copy would need the memory twice
+        for row, k in enumerate(positions):  # close the gaps in place: a copy would need the memory twice
             if row != k:
                 array[row] = array[k]
         return BagResult(array[: len(positions)], positions, tuple(sorted(self.failed.items())), applied)
 
 
 def default_threads() -> int:
-    """One a core that this process may use; one inside a DataLoader worker, where processes share the cores."""
+    """The number of cores that this process may use; 1 in a DataLoader worker, as the workers share the cores."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.utils.data.get_worker_info() is not None:
         return 1
@@ -87,22 +87,22 @@ class BagPipeline(ImagePipeline):
 
     Targets in: `images`, tiles as a list of H×W×C arrays or as one N×H×W×C array, uint8 (0..255) or float32 (0..1);
     or `image`, one tile. Targets out: `image`, all tiles as one array (n, C, H, W), as the recipe's `output` says.
-    `out`, an array or a torch tensor of that very shape and dtype, is written to and comes out as `image`; or a
+    `out`, an array or torch tensor of that shape and dtype, is written to and returned as `image`; it may also be a
     function (shape, dtype) → array.
 
-    `stains`, the StainEstimate of the bag, or None, by each method of `source_methods`, may come beside either; without
-    them tiles are estimated together, and one tile by itself.
+    `stains`, a dict from each method of `source_methods` to the StainEstimate of the bag, or None, may come beside
+    either; without it the stains are estimated from all tiles together, or from the one tile.
 
     Draws: tile k of a bag draws at the key (index, epoch, k), so `at(index, epoch, k)(image=tile)` replays it; steps
     with `share: bag` draw at the bag's own key, the same for every tile.
 
-    Tiles are worked on by several threads, each with steps of its own, and are written straight into the result.
+    Several threads work on the tiles, each with its own copies of the steps, and write straight into the result.
     """
 
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
-        """One bag, where there are `images`; else one tile."""
+        """Run one bag, where there are `images`; else one tile."""
         if "images" not in targets:
             return super().sample(epoch, index, tile, targets, allocate)
         rest = dict(targets)
@@ -128,7 +128,7 @@ class BagPipeline(ImagePipeline):
 
     @cached_property
     def source_methods(self) -> tuple[Method, ...]:
-        """By which methods its steps take the stains of a bag."""
+        """The methods by which the steps estimate the stains of a bag."""
         return tuple(sorted(filter(None, {getattr(step, "source_method", None) for step, _, _ in self.sites})))
 
     def bag(
@@ -147,21 +147,21 @@ class BagPipeline(ImagePipeline):
         """Read the tiles of a bag and run each through the steps.
 
         Args:
-            index: of the bag.
-            epoch: of the draws.
-            tiles: number of each tile within its bag: with (index, epoch) the key of its draws.
-            read: gives the image at a position in `tiles`; called from several threads.
-            threads: that work on them; None: as the pipeline was compiled.
-            skip: leave out the tiles that cannot be read, that a step fails on, or that come out with another size
-                than most.
-            name: gives the file of the image at a position, for errors.
-            allocate: gives the memory for the result, (shape, dtype) → array.
-            stains: the StainEstimate of the bag, or None, by each method of `source_methods`; None: each tile has its
-                own.
+            index: index of the bag.
+            epoch: epoch of the draws.
+            tiles: number of each tile within its bag, which with (index, epoch) is the key of its draws.
+            read: returns the image at a position in `tiles`; called from several threads.
+            threads: number of threads; None: as the pipeline was compiled.
+            skip: leave out tiles that cannot be read, on which a step fails, or whose result differs in size from
+                most.
+            name: returns the file of the image at a position, for errors.
+            allocate: makes the array for the result, (shape, dtype) → array.
+            stains: the StainEstimate of the bag, or None, for each method of `source_methods`; None: each tile is
+                estimated by itself.
 
         Raises:
-            DataError: there is no tile, or none is left; without `skip`, a tile is broken: of several the first.
-            CollateError: tiles come out with different sizes, and `skip` is not said.
+            DataError: there is no tile, or none remains; without `skip`, the first broken tile.
+            CollateError: results differ in size, without `skip`.
         """
         if not tiles:
             raise DataError("a bag needs at least one tile")
@@ -174,7 +174,7 @@ class BagPipeline(ImagePipeline):
 
 
 def sharing(recipe: Recipe, steps: tuple[Step, ...], share: str = "tile") -> Iterator[tuple[str, str]]:
-    """(label, whose draws it has) of each step; `share`: of those that do not say it."""
+    """The label of each step, and who shares its draws; `share` holds for steps that do not say it."""
     for step in steps:
         own = step.share or share
         yield step.site, "one draw for the whole bag" if own == "bag" else "a draw for every tile"

@@ -1,4 +1,4 @@
-"""The files of bags: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
+"""Lists the files of bags as the Dataset does, and checks them one by one for defects. Imports no torch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,9 +25,10 @@ def bags_of(
     check: bool = False, findings: Findings | None = None, columns: Any = None, outside: bool = False,
     windows: Windows | None = None, decode: Mapping[str, Any] | None = None,
 ) -> BagTable:  # fmt: skip
-    """List bags: those of a table, in folders, as a CSV file has them, or as windows of slides; see `TileBags`.
+    """List bags: from a table, folders, a CSV file or the windows of slides; see `TileBags`.
 
-    Of tile files those with as much tissue as `windows`, or else the recipe, says; what other datasets chose stays.
+    Of tile files, the table keeps those with as much tissue as `windows`, or else the recipe, asks for. A table whose
+    tiles another dataset has selected stays as it is.
     """
     inputs = recipe.inputs
     check_source(root, files, split, labels=labels, columns=columns)
@@ -55,7 +56,7 @@ def bags_of(
 def find(
     recipe: Any, _targets: Any, data: DataArguments, *, strict: bool, decode: dict[str, Any], **_: Any
 ) -> RecipeSource:
-    """The bags as a recipe reads them."""
+    """List the bags that a recipe reads."""
     table = bags_of(recipe, data.root, data.files, check=strict, decode=decode, **data.more)
     return RecipeSource(table, recipe.inputs, decode).for_recipe(recipe)
 
@@ -63,21 +64,21 @@ def find(
 def check(
     recipe: Recipe, mode: Mode, data: Any, *, split: str | None, content: bool, advance: Parts, **_: Any
 ) -> Checked:
-    """Look at every tile that a recipe of kind bag would read; arguments as of images.
+    """Check every tile that a recipe of kind bag would read; the arguments are those of images.
 
     Raises:
-        DataError: there is nothing to look at.
+        DataError: there is nothing to check.
     """
     arguments, findings = as_given(recipe, data), Findings()
     if isinstance(arguments.root, SlideFiles):
         raise DataError("slides are opened when they are listed; `augrecipes preview` names the broken ones")
     more = {} if arguments.files is None else {"split": split, **arguments.more}
     table = bags_of(recipe, arguments.root, arguments.files, findings=findings, **more)
-    of_tiles = look_at_files(recipe, mode, table, findings, advance, content=content)
-    least, fine = (recipe.bag or Bag()).min_tiles, 0
+    readable = look_at_files(recipe, mode, table, findings, advance, content=content)
+    least, good = (recipe.bag or Bag()).min_tiles, 0
     for bag, count in enumerate(table.counts().tolist()):
         if count < least:
-            few = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}{table.about(bag)}"
-            findings.defects.append(Defect("bag", (table.path(bag),), few))
-        fine += count >= least and of_tiles.issuperset(table.units_of(bag))
-    return Checked("bag", {"bag": len(table), "tile": table.units}, fine, findings.defects, findings.notes)
+            text = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}{table.about(bag)}"
+            findings.defects.append(Defect("bag", (table.path(bag),), text))
+        good += count >= least and readable.issuperset(table.units_of(bag))
+    return Checked("bag", {"bag": len(table), "tile": table.units}, good, findings.defects, findings.notes)

@@ -1,4 +1,4 @@
-"""Samples of datasets of bags: the picked tiles of a bag, read and run through its pipeline."""
+"""Reads a sample of a dataset of bags: picks tiles, reads them, and runs them through the pipeline."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _log = logging.getLogger("augrecipes")
 
 
 def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-    """One sample of a dataset of bags: the picked tiles of bag `row` of its source, through its pipeline."""
+    """Pick tiles of bag `row` of the source, read them, and run them through the pipeline: one sample."""
     source = ds.source
     table: BagTable = cast("BagTable", source.table)
     rule, baked = ds.rule, epoch + virtual // len(table)
-    # A tile that is a file is small: all of it is read as soon as a part.
+    # A tile file is small: reading all of it takes no longer than reading a part.
     undecoded = ds.pipeline.reads and (table.on_slides or isinstance(source, StoredSource))
     start, stop = table.offsets[row : row + 2].tolist()
     if stop - start < rule.min_tiles:
@@ -43,9 +43,9 @@ def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str,
             unread[k] = error
             raise
 
-    now, threads = current(), None
-    if now is not None and now.readers > 1 and ds.pipeline.compiled.threads is None:
-        threads = max(1, default_threads() // now.readers)  # other threads read other bags
+    reading, threads = current(), None
+    if reading is not None and reading.readers > 1 and ds.pipeline.compiled.threads is None:
+        threads = max(1, default_threads() // reading.readers)  # other threads read other bags
     try:
         pipeline: Any = ds.pipeline
         bag: BagResult = pipeline.bag(
@@ -61,10 +61,10 @@ def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str,
         )
     except DataError:
         if ds.on_error == "skip" and unread:
-            _note_lost([unread[k] for k in sorted(unread)], name, epoch, virtual)
+            _report_dropped([unread[k] for k in sorted(unread)], name, epoch, virtual)
         raise
     if bag.dropped:
-        _note_lost([error for _, error in bag.dropped], name, epoch, virtual)
+        _report_dropped([error for _, error in bag.dropped], name, epoch, virtual)
         if len(bag.kept) < rule.min_tiles:
             raise DataError(
                 f"{len(bag.kept)} of {len(bag.kept) + len(bag.dropped)} tiles can be used, fewer than "
@@ -80,10 +80,12 @@ def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str,
     return sample
 
 
-def _note_lost(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
+def _report_dropped(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
     """Tell the loader, or the log, which tiles were left out of a bag."""
-    now = current()
-    if now is not None and now.lost is not None:
-        now.lost.extend(Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors)
+    reading = current()
+    if reading is not None and reading.lost is not None:
+        reading.lost.extend(
+            Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors
+        )
     else:
         _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))

@@ -1,4 +1,4 @@
-"""Sheets of bags: tiles as they are, the same tiles as epochs give them, and where they lie on their slide."""
+"""Preview sheets of bags: source tiles, the same tiles after augmentation in two epochs, and a map of the slide."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ EPOCHS = 2
 SHOWN: Colour = (213, 94, 0)
 PICKED: Colour = (128, 146, 166)
 NOT_PICKED: Colour = (206, 206, 202)
-_EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480  # px: around its squares, a square, and its sides
-_OVERVIEW = 720  # px, the longer side of a slide that is made small
+# Px of a map of tiles: its margin, the side of a tile, and the least and greatest side of the map.
+_EDGE, _SQUARE, _LEAST, _LARGEST = 8, 26, 240, 480
+_OVERVIEW = 720  # px, the longer side of a slide's thumbnail
 
 
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe of kind bag; DataError where nothing can be shown."""
+    """Make the sheet of a recipe of kind bag; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe, threads=1)
     bags = _Bags(pipeline, files, request)
     rows, skipped = request.shown(files if isinstance(files, DatasetView) else files.table, bags.row)
-    legend = [(SHOWN, "shown here"), (PICKED, "picked"), *([(NOT_PICKED, "not picked")] if bags.left else [])]
+    legend = [(SHOWN, "shown here"), (PICKED, "picked"), *([(NOT_PICKED, "not picked")] if bags.has_unpicked else [])]
     mapped = any(row.source is not None and row.source.cells for row in rows)
     output = recipe.output.dtype if bags.output is None else f"{output_text(bags.output)} a tile"
     lines = request.lines(pipeline, "picked and drawn anew in every epoch", output)
@@ -47,17 +48,18 @@ class _Bags:
     """Reads the tiles of bags and runs the pipeline over them."""
 
     pipeline: BagPipeline
-    files: Any  # samples of a dataset; or files that none has listed: each bag is its row, and its own key of draws
+    files: Any  # a DatasetView; or a RecipeSource, whose bag k has row k and draws at key k
     request: SheetRequest
-    broken: list[DataError] = field(default_factory=list)  # tiles of bags that are shown
-    left: bool = False  # a tile of one of them was not picked
-    rest: dict[str, Any] = field(default_factory=dict)  # that all tiles of a bag come with
-    output: NDArray[Any] | None = None  # one tile as it came out
+    broken: list[DataError] = field(default_factory=list)  # errors of tiles that the sheet would show
+    has_unpicked: bool = False  # whether a bag has a tile that was not picked
+    rest: dict[str, Any] = field(default_factory=dict)  # targets that come with every tile of a bag
+    output: NDArray[Any] | None = None  # a tile after augmentation, for its shape and dtype
 
     def row(self, k: int) -> SheetRow:
-        """The strips of a bag, beside what is known of it and where its tiles lie.
+        """The strips of tiles of a bag, its notes, and the map of its tiles.
 
-        DataError where it has too few tiles or none of them can be shown.
+        Raises:
+            DataError: it has too few tiles, or none of them can be shown.
         """
         files, pipeline, request = self.files, self.pipeline, self.request
         table: BagTable = files.table
@@ -70,8 +72,10 @@ class _Bags:
         epochs = range(
             request.epoch, request.epoch + (EPOCHS if pipeline.mode == "train" and not request.stages else 1)
         )
-        how: dict[str, Any] = {"seed": pipeline.compiled.seed, "index": key}
-        picked = [frozenset(tiles_of(rule, count, pipeline.mode, epoch=one, **how).tolist()) for one in epochs]
+        mode, seed = pipeline.mode, pipeline.compiled.seed
+        picked = [
+            frozenset(tiles_of(rule, count, mode, seed=seed, epoch=epoch, index=key).tolist()) for epoch in epochs
+        ]
         tiles, broken = {}, []
         for tile in _spread(frozenset.intersection(*picked), picked[0], request.columns):
             try:
@@ -84,15 +88,14 @@ class _Bags:
         if not tiles:
             raise broken[0]
         self.broken += broken
-        self.left |= len(picked[0]) < count
+        self.has_unpicked |= len(picked[0]) < count
         stretch = stretch_of(tiles.values(), pipeline.recipe.inputs)
         sources = [Cell(rgb_of_input(image, stretch), f"tile {n}") for n, image in tiles.items()]
         strips = [CellGroup(sources, "as they are", quiet=True)]
         if request.stages:
             strips += self._stages(tiles, key, stretch)
         else:
-            per_epoch = zip(epochs, picked, strict=True)
-            strips += [self._strip(tiles, key, epoch, those, stretch) for epoch, those in per_epoch]
+            strips += [self._strip(tiles, key, *pick, stretch) for pick in zip(epochs, picked, strict=True)]
         label, sizes = label_text(table, row), {f"{size_text(image)} px" for image in tiles.values()}
         notes = [
             f"label {label}" if label else "",
@@ -101,14 +104,14 @@ class _Bags:
             *([stretch.words] if stretch.words else []),
         ]
         slide = table.overview(row, _OVERVIEW)
-        small = None if slide is None else (slide[0], float(slide[1].width), slide[2])
-        cell = tile_map(table.places(row, np.arange(count)), picked[0], tiles.keys(), small)
+        scaled = None if slide is None else (slide[0], float(slide[1].width), slide[2])
+        cell = tile_map(table.places(row, np.arange(count)), picked[0], tiles.keys(), scaled)
         return SheetRow(strips, CellGroup([cell] if cell else []), table.bags.name(row), notes)
 
     def _strip(
         self, tiles: dict[int, NDArray[Any]], key: int, epoch: int, picked: frozenset[int], stretch: Stretch
     ) -> CellGroup:
-        """The tiles as an epoch gives them, of those that it picks."""
+        """The tiles after augmentation in an epoch; those that it does not pick are empty cells."""
         cells = []
         for tile, image in tiles.items():
             if tile not in picked:
@@ -119,7 +122,7 @@ class _Bags:
         return CellGroup(cells, f"epoch {epoch}")
 
     def _stages(self, tiles: dict[int, NDArray[Any]], key: int, stretch: Stretch) -> list[CellGroup]:
-        """A strip for each step: every tile after it."""
+        """A strip of all tiles for each step, as they are after it."""
         traced, rest = self.pipeline.stages, self.rest
         stages = [traced(key, self.request.epoch, n)(image=image, **rest) for n, image in tiles.items()]
         steps = [
@@ -131,10 +134,10 @@ class _Bags:
 
 def _spread(wanted: frozenset[int], others: frozenset[int], count: int) -> list[int]:
     """`count` tiles spread evenly over `wanted`, filled up with `others`, ascending."""
-    first, more = sorted(wanted), sorted(others - wanted)
-    if len(first) < count:
-        return sorted([*first, *more[: count - len(first)]])
-    return [first[k * len(first) // count] for k in range(count)]
+    preferred = sorted(wanted)
+    if len(preferred) < count:
+        return sorted([*preferred, *sorted(others - wanted)[: count - len(preferred)]])
+    return [preferred[k * len(preferred) // count] for k in range(count)]
 
 
 def tile_map(
@@ -143,17 +146,17 @@ def tile_map(
     shown: Collection[int],
     slide: tuple[RgbImage, float, float] | None,
 ) -> Cell | None:
-    """A map of a bag's tiles: those that are shown, those that were picked, and the others as outlines.
+    """Draw a map of a bag's tiles: those on the sheet, those picked, and the others, as outlines.
 
     Args:
-        places: int (n, 2), x and y of each tile in any unit; −1 where it is not known.
-        picked: numbers of the tiles that are part of the sample.
-        shown: numbers of the tiles that the sheet shows.
-        slide: the slide made small, its whole width and the side of a tile, in the unit of the places; None: the map's
-            ground is empty.
+        places: int64 (n, 2), (x, y) of each tile in any unit; -1 where it is not known.
+        picked: numbers of the tiles in the sample.
+        shown: numbers of the tiles on the sheet.
+        slide: a thumbnail of the slide, the slide's width, and the side of a tile, both in the unit of `places`; None:
+            the backbackground is empty.
 
     Returns:
-        None where fewer than two places are known, and there is no slide.
+        None where fewer than two places are known and there is no slide.
 
     >>> tiles = tile_map(np.array([[0, 0], [256, 0], [0, 256]]), {0, 1}, {0}, None)
     >>> tiles.image.shape
@@ -164,30 +167,30 @@ def tile_map(
     known = np.nonzero((places >= 0).all(1))[0]
     corners = places[known].astype(np.float64)
     if slide is not None:
-        ground, whole, side = slide
-        per, edge = ground.shape[1] / whole, np.zeros(2)
+        background, slide_width, side = slide
+        scale, edge = background.shape[1] / slide_width, np.zeros(2)
     else:
         if len(np.unique(corners, axis=0)) < 2:
             return None
-        # From one tile to its neighbour: the commonest step between different x, or y.
+        # The distance of neighbouring tiles: the commonest difference between successive x, or y.
         steps = [np.unique(np.diff(np.unique(corners[:, axis])), return_counts=True) for axis in (0, 1)]
         side = min(float(step[count.argmax()]) for step, count in steps if len(step))
         corners -= corners.min(0)
         extent = corners.max(0) + side
-        per = min(_SQUARE / side, _LARGEST / extent.max())
-        edge = np.maximum((_LEAST - extent * per) / 2, _EDGE)
-        width, height = np.rint(extent * per + 2 * edge).astype(int).tolist()
-        ground = np.full((height, width, 3), EMPTY, np.uint8)
+        scale = min(_SQUARE / side, _LARGEST / extent.max())
+        edge = np.maximum((_LEAST - extent * scale) / 2, _EDGE)
+        width, height = np.rint(extent * scale + 2 * edge).astype(int).tolist()
+        background = np.full((height, width, 3), EMPTY, np.uint8)
 
-    def over(image: RgbImage, scale: float) -> None:
-        # The shown ones last: where squares are smaller than a pixel, they must not be hidden.
+    def draw_tiles(image: RgbImage, zoom: float) -> None:
+        # Shown tiles are drawn last: where squares are smaller than a pixel, the others must not hide them.
         for k in sorted(range(len(known)), key=lambda k: (known[k] in shown, known[k] in picked)):
             is_shown, is_picked = known[k] in shown, known[k] in picked
-            (left, top), (right, bottom) = (((corners[k] + more) * per + edge) * scale for more in (0, side))
+            (left, top), (right, bottom) = (((corners[k] + size) * scale + edge) * zoom for size in (0, side))
             left, top, right, bottom = int(left), int(top), int(right), int(bottom)
             gap = 2 if right - left >= 5 else 1
             line = -1 if slide is None and (is_shown or is_picked) else 2 if is_shown and right - left >= 8 else 1
             end = max(right - gap, left), max(bottom - gap, top)
             cv2.rectangle(image, (left, top), end, SHOWN if is_shown else PICKED if is_picked else NOT_PICKED, line)
 
-    return Cell(ground, over=over)
+    return Cell(background, over=draw_tiles)

@@ -1,4 +1,4 @@
-"""Slides as bags: the windows of each are its tiles, known before one of them is read, as arrays that pickle small."""
+"""Lists slides as bags whose tiles are windows, as arrays that pickle small, before any window is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from augrecipes.sources.slides.listing import ListedSlide, Windows, list_slides,
 from augrecipes.sources.slides.opened import OPENED
 
 Int64 = npt.NDArray[np.int64]
-_SLIDES = "slides"  # of a mapping that names slides, and what is taken of them
+_SLIDES = "slides"  # the key of the slides in a mapping of arguments
 _log = logging.getLogger("augrecipes")
 
 
@@ -34,8 +34,8 @@ def _as_tissue(text: str) -> tissue.Tissue:
     return None if text == "none" else text
 
 
-# Arguments of `SlideBags` that may stand beside slides=, and what makes them of text.
-_WORDS: dict[str, Callable[[str], Any]] = {
+# The arguments of `SlideBags` that may stand beside slides=, and functions that parse them from text.
+_PARSERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tile", "level", "stride"), int),
     **dict.fromkeys(("mpp", "min_tissue", "max_white", "slide_mpp"), float),
     "tissue": _as_tissue,
@@ -46,12 +46,12 @@ _WORDS: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WindowPaths(PathTable):
-    """What windows are called: `a.svs[x=512,y=0]`, made when it is asked for.
+    """The names of windows, `a.svs[x=512,y=0]`, composed on demand.
 
     Attributes:
-        slides: the files.
-        window_offsets: int64 (n + 1,): windows `window_offsets[i]` to `window_offsets[i + 1]` are those of slide i.
-        coords: int64 (m, 2), their corners.
+        slides: the slides' files.
+        window_offsets: int64 (n + 1,): windows `window_offsets[i]:window_offsets[i + 1]` belong to slide i.
+        coords: int64 (m, 2), the top left corner (x, y) of each window.
     """
 
     slides: PathTable
@@ -62,29 +62,29 @@ class WindowPaths(PathTable):
     def of_slides(
         cls, slides: PathTable, window_offsets: npt.NDArray[np.int64], coords: npt.NDArray[np.int64]
     ) -> WindowPaths:
-        """The names of windows."""
-        nothing = np.zeros(0, np.int64)
-        return cls((b"",), b"", nothing, nothing.astype(np.int32), slides, window_offsets, coords)
+        """Make the table of the windows of slides."""
+        empty = np.zeros(0, np.int64)
+        return cls((b"",), b"", empty, empty.astype(np.int32), slides, window_offsets, coords)
 
     def __len__(self) -> int:
         return len(self.coords)
 
     def slide_of(self, window: int) -> int:
-        """The slide of a window."""
+        """The number of the slide that a window belongs to."""
         return int(np.searchsorted(self.window_offsets, window, side="right")) - 1
 
     def encoded(self, index: int) -> bytes:
-        """As every table."""
+        """The name of a window with its slide's path, as bytes."""
         window = self._checked(index)
         return self.slides.encoded(self.slide_of(window)) + self._place(window)
 
     def name(self, index: int) -> str:
-        """As every table."""
+        """The name of a window with its slide's name."""
         window = self._checked(index)
         return self.slides.name(self.slide_of(window)) + os.fsdecode(self._place(window))
 
     def take(self, indices: Any) -> PathTable:
-        """As every table; the names are made."""
+        """A plain table of the names of some windows."""
         chosen = np.arange(len(self))[indices if isinstance(indices, np.ndarray) else list(indices)]
         return PathTable.from_names([self.encoded(int(k)) for k in chosen])
 
@@ -98,10 +98,10 @@ class SlideTable(columns.GivenTable, BagTable):
     """Slides, and the windows of each that are its tiles.
 
     Attributes:
-        slides: their files.
-        stamps: what tells each from a file that takes its place.
-        tile: side of a window, in its own px.
-        downsamples: float64 (n,): so many pixels of level 0 are one of a window; not a number where a slide is broken.
+        slides: the slides' files.
+        stamps: the stamp of each file, which changes when the file is replaced.
+        tile: side of a window, px of the window.
+        downsamples: float64 (n,): pixels of level 0 along a pixel of a window; NaN where a slide is broken.
     """
 
     slides: PathTable
@@ -123,7 +123,7 @@ class SlideTable(columns.GivenTable, BagTable):
     def parts(
         self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of a window. Of the arguments of reading, `channels` and `max_pixels` count."""
+        """Read a window as the targets of a pipeline; of the read arguments, `channels` and `max_pixels` count."""
         del inputs
         bag, x, y, downsample = self._corner(unit)
         path, slide = self.slides[bag], OPENED.at(self.slides[bag], self.stamps[bag])
@@ -131,18 +131,18 @@ class SlideTable(columns.GivenTable, BagTable):
         return {"image": window if undecoded else window.array()}, {}
 
     def stamp(self, unit: int) -> str:
-        """What tells the pixels of a window from others that may be read for it another day."""
+        """The stamp of a window's pixels, which changes when they may."""
         bag, x, y, downsample = self._corner(unit)
         return f"{self.stamps[bag]} {x} {y} {self.tile} {downsample!r}"
 
     def _corner(self, unit: int) -> tuple[int, int, int, float]:
-        """The slide of a window, its corner, and its downsample."""
+        """The number of a window's slide, the window's corner (x, y), and its downsample."""
         assert self.coords is not None
         (bag, _), (x, y) = self.place(unit), self.coords[unit].tolist()
         return bag, x, y, float(self.downsamples[bag])
 
     def overview(self, bag: int, longest: int) -> tuple[pyramid.Pixels, pyramid.Level, float] | None:
-        """As every table of bags; None where the slide cannot be read."""
+        """A thumbnail of the slide, its level 0, and the side of a tile; None where the slide cannot be read."""
         try:
             slide = OPENED.at(self.slides[bag], self.stamps[bag])
             level = slide.levels[0]
@@ -155,11 +155,11 @@ class SlideTable(columns.GivenTable, BagTable):
 
 @dataclass(frozen=True)
 class SlideFiles:
-    """Slides that are yet to be listed.
+    """Slides that are not listed yet.
 
     Attributes:
-        slides: a pattern, a file, a folder, or several.
-        windows: that are their tiles.
+        slides: a glob pattern, a file, a folder, or a list of these.
+        windows: which windows are tiles.
         labels: a CSV file with columns `bag` and `label`; None: `labels.csv` beside the slides, where there is one.
     """
 
@@ -168,12 +168,12 @@ class SlideFiles:
     labels: PathLike | None = None
 
     def table(self, *, check: bool = True, rule: Bag | None = None) -> SlideTable:
-        """The bags that they are; with `check` a slide that cannot be opened is an error, else a bag without tiles.
+        """List the slides and their windows, by the `bag:` of a recipe as `rule`.
 
-        `rule` is what a recipe says of bags.
+        With `check` a slide that cannot be opened is an error, else a bag without tiles.
 
         Raises:
-            DataError: there are none, two of the same name, or with `check` broken ones; names all of them.
+            DataError: no slides, slides of the same name, or with `check` slides that cannot be opened: all are named.
         """
         paths = slides_in(self.slides)
         names = [Path(path).stem for path in paths]
@@ -181,18 +181,17 @@ class SlideFiles:
             raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
         windows = self.windows.resolved(rule, slides=True)
         results = list_slides(paths, windows)
-        errors = [each for each in results if isinstance(each, DataError)]
+        errors = [result for result in results if isinstance(result, DataError)]
         if errors and (check or len(errors) == len(paths)):
-            what = f"{len(errors)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
-            raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{what}{more}:{listed(map(str, errors))}")
+            text = f"{len(errors)} of {len(paths)} slides cannot be listed"
+            more = ' (on_error="skip" leaves them out)' if check and len(errors) < len(paths) else ""
+            raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}{more}:{listed(map(str, errors))}")
         for error in errors:
             _log.warning("slide left out: %s", error)
-        none = np.zeros((0, 2), np.int64)
-        slides = [
-            each if isinstance(each, ListedSlide) else ListedSlide("", np.nan, none, each.reason) for each in results
-        ]
-        coords = np.concatenate([none, *(slide.places for slide in slides)])
+        empty = np.zeros((0, 2), np.int64)
+        slides = [slide if isinstance(slide, ListedSlide) else ListedSlide("", np.nan, empty, slide.reason)
+                  for slide in results]  # fmt: skip
+        coords = np.concatenate([empty, *(slide.places for slide in slides)])
         offsets = np.cumsum([0, *(len(slide.places) for slide in slides)], dtype=np.int64)
         files = PathTable.from_paths(paths)
         folders = sorted({str(Path(path).parent) for path in paths})
@@ -216,22 +215,22 @@ class SlideFiles:
 
 
 def slides_of(named: Mapping[str, Any]) -> SlideFiles:
-    """The slides that a mapping names, with arguments of `SlideBags`, each as it is or as text.
+    """Read slides from a mapping: `slides`, and arguments of `SlideBags` as values or as text.
 
     Raises:
-        DataError: a name that is none, or a value that makes no sense.
+        DataError: an unknown argument, or a value that it cannot have.
 
     >>> slides_of({"slides": "a.svs", "mpp": "1", "tissue": "none"}).windows.mpp
     1.0
     """
-    words = {name: value for name, value in named.items() if name != _SLIDES}
-    if strange := [name for name in words if name not in _WORDS]:
-        known = ", ".join(f"{name}=" for name in _WORDS)
-        raise DataError(f"{', '.join(f'{name}=' for name in strange)}: unknown beside slides=, which takes {known}")
+    options = {name: value for name, value in named.items() if name != _SLIDES}
+    if unknown := [name for name in options if name not in _PARSERS]:
+        known = ", ".join(f"{name}=" for name in _PARSERS)
+        raise DataError(f"{', '.join(f'{name}=' for name in unknown)}: unknown beside slides=, which takes {known}")
     try:
-        values = {name: _WORDS[name](value) if isinstance(value, str) else value for name, value in words.items()}
+        values = {name: _PARSERS[name](value) if isinstance(value, str) else value for name, value in options.items()}
         labels = values.pop("labels", None)
         return SlideFiles(named[_SLIDES], Windows(**values), labels)
     except (TypeError, ValueError) as error:
-        given = ", ".join(f"{name}={value}" for name, value in words.items())
-        raise DataError(f"wrong words beside slides= ({given}): {error}") from None
+        text = ", ".join(f"{name}={value}" for name, value in options.items())
+        raise DataError(f"wrong arguments beside slides= ({text}): {error}") from None

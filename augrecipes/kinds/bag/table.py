@@ -1,16 +1,16 @@
-"""Bags of tiles before one of them is read: which tiles, where on the slide, which label, as arrays that pickle small.
+"""Lists bags of tiles: which tiles, where on the slide, which label, as arrays that pickle small. Reads no image.
 
-Folders: `root/<bag>/**/tile`, with the labels in `root/labels.csv` (columns `bag` and `label`), where there is one.
+Bags are folders, `root/<bag>/**/tile`, with labels in `root/labels.csv` (columns `bag` and `label`), where there is
+one. Or a CSV file lists them, a row for each tile, with the columns
 
-Or a CSV file, one row a tile, with the columns
-
-- `bag`: name of the bag; rows of a bag need not stand together.
+- `bag`: name of the bag; rows of a bag need not be adjacent.
 - `image`: path of the tile, relative to the CSV file.
-- `x`, `y`: whole numbers, where the tile lies; without them they are read off the file names.
-- `label`, `split`, `weight`, `group`: of the bag, so the same in all its rows; see `augrecipes.sources.csv_list`.
+- `x`, `y`: whole numbers, the tile's place; without these columns it is read from the file name.
+- `label`, `split`, `weight`, `group`: describe the bag and must be equal in all its rows; see
+  `augrecipes.sources.csv_list`.
 
-Bags are in the order of their names (as bytes), or in which the CSV file begins them; tiles in that of their paths, or
-of their rows. The place of a tile in its bag is the number that keys its draws.
+Bags are sorted by name (as bytes), or in the order of their first rows in the CSV file; tiles are sorted by path, or in
+the order of their rows. The position of a tile in its bag keys its draws.
 """
 
 import math
@@ -34,7 +34,7 @@ from augrecipes.sources.listing import list_folders
 from augrecipes.sources.paths import PathLike, PathTable, place_in
 from augrecipes.sources.slides.pyramid import Level
 
-_OF_BAG = ("label", "split", "weight", "group")
+_BAG_COLUMNS = ("label", "split", "weight", "group")
 _AXES = ("x", "y")
 _LABELS = "labels.csv"
 _FARTHEST = 1 << 53  # px
@@ -45,12 +45,12 @@ class BagTable(Columns):
     """The bags of a dataset and their tiles.
 
     Attributes:
-        bags: the bags' folders, or the names alone where a CSV file names them.
-        offsets: int64 (n + 1,); tiles `offsets[i]:offsets[i + 1]` are those of bag i.
-        coords: int64 (m, 2), the (x, y) of every tile, or None where the file names tell.
+        bags: the bags' folders, or their names where a CSV file lists them.
+        offsets: int64 (n + 1,); tiles `offsets[i]:offsets[i + 1]` belong to bag i.
+        coords: int64 (m, 2), the (x, y) of every tile; None: the file names tell.
         folders: whether `bags` are folders.
-        foreground: by what its tiles were chosen, in the words of a recipe's `bag:`.
-        notes: what decided how many tiles each bag has; empty where there is nothing to be said.
+        foreground: the keys and values of a recipe's `bag:` by which tiles were selected.
+        notes: a sentence for each bag on what decided its number of tiles; empty: there is nothing to say.
     """
 
     bags: PathTable
@@ -61,16 +61,16 @@ class BagTable(Columns):
     notes: tuple[str, ...] = ()
 
     on_slides: ClassVar[bool] = False
-    """Whether there are images of whole slides; see `overview`."""
+    """Whether tiles are windows of whole slides; see `overview`."""
 
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
-        """As every table."""
+        """Restore a table from the columns of a packed store."""
         bags, offsets = PathTable.from_texts(columns["bag/name"]), columns["bag/offsets"]
         return cls(files=paths, bags=bags, offsets=offsets, coords=columns["bag/coords"], **common)
 
     def columns(self) -> dict[str, Any]:
-        """Names, folders, tiles and their places."""
+        """The columns that a packed store keeps: names, paths, offsets and places of tiles."""
         bags = range(len(self))
         coords = [self.places(bag, np.arange(count)) for bag, count in enumerate(self.counts().tolist())]
         return {
@@ -85,25 +85,25 @@ class BagTable(Columns):
 
     @property
     def units(self) -> int:
-        """Tiles of all bags."""
+        """Number of tiles in all bags."""
         return len(self.images)
 
     def units_of(self, row: int) -> range:
-        """The tiles of a bag."""
+        """The numbers of a bag's tiles among all tiles."""
         return range(int(self.offsets[row]), int(self.offsets[row + 1]))
 
     def place(self, unit: int) -> tuple[int, int]:
-        """The bag of a tile, and its number in it."""
+        """The bag of a tile, and the tile's number in that bag."""
         bag = bisect_right(self.offsets, unit) - 1
         return bag, unit - int(self.offsets[bag])
 
     def digest(self) -> str:
-        """16 hex digits that name the bags, their tiles, places and labels."""
+        """A hash, 16 hex digits, of the bags, their tiles, places and labels."""
         tiles = (self.images.blob, self.images.offsets, self.offsets, self.coords)
         return digest_of(self.bags.blob, self.bags.offsets, *tiles, self.labels)
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """How many tiles each bag has, int64 (n,)."""
+        """Number of tiles of each bag, int64 (n,)."""
         return np.diff(self.offsets)
 
     def path(self, bag: int) -> str:
@@ -111,19 +111,19 @@ class BagTable(Columns):
         return self.bags[bag] if self.folders else self.images[int(self.offsets[bag])]
 
     def about(self, bag: int) -> str:
-        """What decided how many tiles a bag has, as the end of a sentence; or nothing."""
+        """What decided the number of a bag's tiles, as the end of a sentence; "" where there is nothing to say."""
         return f": {self.notes[bag]}" if self.notes else ""
 
     def overview(self, bag: int, longest: int) -> tuple[npt.NDArray[np.uint8], Level, float] | None:
-        """A slide made small, no side longer than so many px; its level 0; and the side of a tile in px of that.
+        """A thumbnail of a slide, its level 0, and the side of a tile in px of level 0; None: there is no slide.
 
-        None where there is none.
+        No side of the thumbnail is longer than `longest` px.
         """
         del bag, longest
         return None
 
     def places(self, bag: int, tiles: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The (x, y) of some tiles of a bag, int64 (len(tiles), 2); -1 where they are not known."""
+        """The (x, y) of some tiles of a bag, int64 (len(tiles), 2); -1 where unknown."""
         rows = self.offsets[bag] + tiles
         if self.coords is not None:
             return self.coords[rows]
@@ -133,13 +133,13 @@ class BagTable(Columns):
 def bags_of_folders(
     roots: Sequence[PathLike], labels: PathLike | None, findings: Findings, *, cache: bool = True
 ) -> BagTable:
-    """The bags in one or more folders.
+    """List the bags in one or more folders.
 
     Args:
         roots: folders of bags.
         labels: a CSV file with columns `bag` and `label`, instead of the `labels.csv` of each root.
-        findings: takes labels that do not match; then there are none.
-        cache: keep the listing in a file in the user's cache folder.
+        findings: receives defects of the labels; with any, the table has no labels.
+        cache: keep the listing in the user's cache folder.
 
     Raises:
         DataError: a root is missing or holds no tiles, or two roots have a bag of the same name; names all of them.
@@ -151,18 +151,18 @@ def bags_of_folders(
         bags.append(PathTable.from_names(names, root=os.fsencode(root)))
         tiles.append(listing.images)
         counts.append(np.bincount(listing.labels if listing.labels is not None else [], minlength=len(names)))
-    every = PathTable.concat(bags)
+    all_bags = PathTable.concat(bags)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
-    known = [every.name(i) for i in range(len(every))]
-    if twice := {name for name, times in Counter(known).items() if times > 1}:
-        text = listed(f"{name}: {every[i]}" for i, name in enumerate(known) if name in twice)
+    names_of_bags = [all_bags.name(i) for i in range(len(all_bags))]
+    if repeated := {name for name, times in Counter(names_of_bags).items() if times > 1}:
+        text = listed(f"{name}: {all_bags[i]}" for i, name in enumerate(names_of_bags) if name in repeated)
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
-    of_bags = labels_of_bags(known, label_files(roots, labels), findings)
-    return BagTable(files={"image": PathTable.concat(tiles)}, bags=every, offsets=offsets, **of_bags)
+    fields = labels_of_bags(names_of_bags, label_files(roots, labels), findings)
+    return BagTable(files={"image": PathTable.concat(tiles)}, bags=all_bags, offsets=offsets, **fields)
 
 
 def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]:
-    """The files of labels: the one that is given, or `labels.csv` in every root, or none."""
+    """The files of labels: `labels`, or `labels.csv` in every root, or none."""
     if labels is not None:
         return [os.fsdecode(labels)]
     files = [str(place_of(root) / _LABELS) for root in roots]
@@ -174,16 +174,16 @@ def label_files(roots: Sequence[PathLike], labels: PathLike | None) -> list[str]
 
 
 def labels_of_bags(names: list[str], files: list[str], findings: Findings, *, others: bool = False) -> dict[str, Any]:
-    """The fields of a table with the label of every bag; none without files, or where something is wrong with them.
+    """Read the labels of bags as fields of a table; {} without files, or where they have defects.
 
     Args:
-        names: of the bags.
-        files: that must name each bag once.
-        findings: takes what is wrong.
-        others: they may name others, too.
+        names: names of the bags.
+        files: CSV files which must name each bag once.
+        findings: receives the defects.
+        others: whether the files may name other bags, too.
     """
     label: dict[str, str] = {}
-    first: dict[str, str] = {}  # where a bag is named first
+    first: dict[str, str] = {}  # the line that first names a bag
     known, before = set(names), len(findings.defects)
     for file in files:
         rows = read_rows(file, known=("bag", "label"), required=("bag", "label"), filled=("bag",))
@@ -213,50 +213,50 @@ def bags_of_csv(
     renamed: Mapping[str, str] | None = None,
     outside: bool = False,
 ) -> BagTable:
-    """The bags that a CSV file lists.
+    """List the bags of a CSV file.
 
     Args:
         path: the file.
-        split: only the bags of this split. Classes are numbered over all of them, so that splits agree.
-        findings: takes what is wrong with rows; those that cannot be read are left out.
-        check: whether files that do not exist are wrong now, and not when they are read.
-        renamed: what the file calls its columns, by the names that they have here.
-        outside: whether tiles may lie outside of the CSV file's folder, or on another server.
+        split: take the bags of this split only. Classes are numbered over all splits, so that splits agree.
+        findings: receives the defects of rows; rows that cannot be read are left out.
+        check: whether missing files are defects; otherwise they are errors when they are read.
+        renamed: the file's names of columns, by the names that they have here.
+        outside: whether tiles may lie outside the CSV file's folder, or on another server.
 
     Raises:
-        DataError: the file as a whole is not as it should be.
+        DataError: the file cannot be read as a list of bags.
     """
-    columns = ("bag", "image", *_AXES, *_OF_BAG)
-    every = read_rows(path, known=columns, required=("bag", "image"), renamed=renamed)
-    if not len(every):
-        every.refuse()
-    if len(axes := [axis for axis in _AXES if axis in every.columns]) == 1:
-        raise DataError(f"column `{axes[0]}` alone; tiles have x and y, or neither", every.path)
+    columns = ("bag", "image", *_AXES, *_BAG_COLUMNS)
+    all_rows = read_rows(path, known=columns, required=("bag", "image"), renamed=renamed)
+    if not len(all_rows):
+        all_rows.refuse()
+    if len(axes := [axis for axis in _AXES if axis in all_rows.columns]) == 1:
+        raise DataError(f"column `{axes[0]}` alone; tiles have x and y, or neither", all_rows.path)
     number_of: dict[str, int] = {}
-    bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in every.columns["bag"]], np.int64)
+    bag_of = np.array([number_of.setdefault(bag, len(number_of)) for bag in all_rows.columns["bag"]], np.int64)
     first = np.unique(bag_of, return_index=True)[1]
-    every.problems.extend(_disagreements(every, first[bag_of].tolist()))
-    bags = every.select(first)
+    all_rows.problems.extend(_disagreements(all_rows, first[bag_of].tolist()))
+    bags = all_rows.select(first)
     keep = bags.of_split(split)
     order = np.argsort(bag_of, kind="stable")
-    rows = every.select(order[np.isin(bag_of[order], keep)])
+    rows = all_rows.select(order[np.isin(bag_of[order], keep)])
     tiles = rows.paths("image", check=check, outside=outside)
     coords = np.stack([_whole_numbers(rows, axis) for axis in _AXES], 1) if axes else None
-    of_bags = bags.fields(keep)
-    findings.rows(every.path, every.problems)
+    fields = bags.fields(keep)
+    findings.rows(all_rows.path, all_rows.problems)
     return BagTable(
         files={"image": tiles},
         bags=PathTable.from_names([os.fsencode(bags.columns["bag"][i]) for i in keep]),
         offsets=np.concatenate([[0], np.cumsum(np.bincount(bag_of, minlength=len(first))[keep])]).astype(np.int64),
         coords=coords,
         folders=False,
-        **of_bags,
+        **fields,
     )
 
 
 def _disagreements(rows: CsvRows, first: list[int]) -> Iterator[Problem]:
-    """What differs within a bag from its `first` row, each column once."""
-    for column in rows.columns.keys() & set(_OF_BAG):
+    """Rows of a bag that differ from its `first` row, each column once."""
+    for column in rows.columns.keys() & set(_BAG_COLUMNS):
         values, seen = rows.columns[column], set[int]()
         for i, start in enumerate(first):
             if values[i] != values[start] and start not in seen:

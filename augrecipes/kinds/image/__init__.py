@@ -1,1 +1,1 @@
-"""Recipes of kind image: one image, and what lies on it."""
+"""Recipes of kind image: one image with its mask, boxes and keypoints."""

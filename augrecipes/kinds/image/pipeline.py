@@ -1,4 +1,4 @@
-"""Recipes of kind image: one image, what lies on it (mask, boxes, keypoints), and what travels beside it."""
+"""Runs recipes of kind image: one image, its mask, boxes and keypoints, and further images beside it."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
@@ -35,21 +35,22 @@ _FURTHER = "a sample has further images, which move by the steps as albumentatio
 class ImagePipeline(pipeline.Pipeline):
     """A compiled recipe of kind image.
 
-    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an image that is not decoded yet, of which
-    no more is decoded than the first steps leave (`augrecipes.images.encoded`); `mask` H×W of labels; `boxes` (n, 4)
-    in the recipe's format with the labels under their own key; `keypoints` (n, 2 or more); `object` (n,) and
-    `keypoint_object` (k,), whole numbers that say which are of one object. `bboxes` is understood too.
-    Targets out: `image` as the recipe's `output` says; `mask` H×W, int64 or, of floats and of an output of uint8,
-    with the dtype that it came with; `boxes` and `keypoints` float32; none of them shares memory with what went in.
+    Targets in: `image` uint8 (0..255) or float32 (0..1), H×W or H×W×C, or an encoded image
+    (`augrecipes.images.encoded`), of which only the part that the first steps keep is decoded; `mask` H×W of labels;
+    `boxes` (or `bboxes`) (n, 4) in the recipe's box format, with their labels under a key of their own; `keypoints`
+    (n, 2 or more); `object` (n,) and `keypoint_object` (k,), whole numbers that name the object of each.
+    Targets out: `image` as the recipe's `output` says; `mask` H×W, int64, or its own dtype if that is float or the
+    output is uint8; `boxes` and `keypoints` float32. None of them shares memory with an argument.
 
-    Besides the image, or without it, may come what albumentations knows (`images` N×H×W×C, `volume` D×H×W×C, `volumes`,
-    `masks`, of boxes one each, `mask3d`, `masks3d`) and what `add_targets` has named. One draw is for all of a sample,
-    whose steps run as they are written, whatever `optimize` says. Images come out as `output` says (a volume as
-    C×D×H×W or D×H×W×C), masks as `mask` does. An array of any other name is an error; whatever is no array comes out as
-    it went in. The recipe's own `targets:` go in and come out by their names, each with a fill and a grid of its own.
+    With the image, or without it, a sample may have the further targets of albumentations (`images` N×H×W×C, `volume`
+    D×H×W×C, `volumes`, `masks` with one for each box, `mask3d`, `masks3d`) and those that `add_targets` has named. All
+    share the sample's draws, and the steps run as written, whatever `optimize` says. Images come out as `output` says
+    (a volume as C×D×H×W or D×H×W×C), masks as `mask` does. An array under any other name is an error; values that are
+    not arrays are returned unchanged. The recipe's `targets:` go in and come out under their names, each with its own
+    fill and grid.
 
-    `out`, an array or a torch tensor of the very shape and dtype, is written to and comes out as `image`. It may also
-    be a function (shape, dtype) → array; then that array comes out.
+    `out`, an array or torch tensor of the result's shape and dtype, is written to and returned as `image`. It may also
+    be a function (shape, dtype) → array, whose array is returned.
     """
 
     moves_views = True
@@ -67,9 +68,9 @@ class ImagePipeline(pipeline.Pipeline):
         if inputs.stack:
             self.targets = self.outputs = ("images",)
         self._has_own_classes = any(is_registered(leaf.name) for step in steps for leaf in singles(step))
-        usual = {"image", "mask", "boxes", "bboxes", "keypoints", *inputs.targets}
-        self.usual_targets = inputs.row_keys - {"masks"} | usual
-        # Albumentations prepares points, and lists of images; an image alone would only wait for it.
+        names = {"image", "mask", "boxes", "bboxes", "keypoints", *inputs.targets}
+        self.usual_targets = inputs.row_keys - {"masks"} | names
+        # Albumentations' preprocessing serves points and lists of images; for an image alone it only takes time.
         self.prepares = bool(self.processors) or arrival == "together"
         if arrival == "together":
             act_part_by_part(transforms, self.likes)
@@ -82,43 +83,43 @@ class ImagePipeline(pipeline.Pipeline):
 
     @cached_property
     def programs(self) -> Programs:
-        """The programs of its steps."""
+        """The native programs of the steps."""
         return Programs(self, self._lowered)
 
     @cached_property
     def program_runner(self) -> ProgramRunner:
-        """What carries out samples by programs."""
+        """Runs samples by native programs."""
         return ProgramRunner(self)
 
     @cached_property
     def step_matrices(self) -> StepMatrices:
-        """Where its steps, as they are written, put the pixels of samples."""
+        """The matrices by which the steps, as written, move the pixels of samples."""
         return StepMatrices(self)
 
     def run_batch(self, output: BatchOutput, positions: Sequence[int], samples: SampleColumns) -> None:
-        """Make some samples of a batch: side by side by a program, and by themselves what that leaves."""
+        """Make some samples of a batch: by a native batch program, and those that it leaves one by one."""
         image, others = samples.image, samples.others
         arrival = "uint8" if isinstance(image, MappedImages) else self._always or arrival_of(image[0])
-        positions_left = positions
+        remaining = positions
         if not self._why_alone and (others is None or self.usual_targets.issuperset(others[0])):
             labelled = samples.with_labels(self.recipe.inputs.mask_labels)
-            positions_left = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
-        if positions_left:
-            at = {k: at for at, k in enumerate(positions)} if len(positions_left) < len(positions) else None
-            for place, k in enumerate(positions_left):
-                self.run_alone(output, k, samples.sample(place if at is None else at[k]))
+            remaining = self.coming(arrival).program_runner.run_batch(output, positions, labelled)
+        if remaining:
+            row_of = {k: row for row, k in enumerate(positions)}
+            for k in remaining:
+                self.run_alone(output, k, samples.sample(row_of[k]))
 
     def run_alone(self, output: BatchOutput, k: int, targets: dict[str, Any]) -> None:
-        """Make a sample of a batch by itself."""
+        """Make one sample of a batch."""
         targets = targets if output.stains is None else {**targets, "stains": output.stains}
         try:
-            mine = self.coming(self._arrival_of(targets))
-            output.put(k, mine.run_one((output.epoch, *output.keys[k]), targets, partial(output.row, k)))
+            pipeline = self.coming(self._arrival_of(targets))
+            output.put(k, pipeline.run_one((output.epoch, *output.keys[k]), targets, partial(output.row, k)))
         except DataError as error:
             output.fail(k, error)
 
     def run_one(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
-        """Make a sample that comes as this pipeline's own plan takes it: by the program with exits, or the steps."""
+        """Make a sample that arrives as this pipeline's plan expects: by the native program, or step by step."""
         targets = self.as_steps_see(targets)
         if self.optimize == "none" or self.arrival in UNOPTIMIZED_INPUTS or self.program_runner.is_idle(targets):
             return self.run_steps(key, targets, allocate)
@@ -134,18 +135,18 @@ class ImagePipeline(pipeline.Pipeline):
     def sample(
         self, epoch: int, index: int, tile: int, targets: dict[str, Any], allocate: Allocate = np.empty
     ) -> dict[str, Any]:
-        """Make one sample; `allocate(shape, dtype)` gives the memory of its image, where `out` does not."""
+        """Make one sample; `allocate(shape, dtype)` makes the array of its image, where `out` does not."""
         out = targets.get("out")
         if "out" in targets:
             targets = {name: value for name, value in targets.items() if name != "out"}
         if out is not None:
             if targets.get("image") is None:
-                raise DataError("out is what the image is written to, and the sample has none")
+                raise DataError("out receives the image, and the sample has no image")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
-        done = self.coming(self._arrival_of(targets)).run_one((epoch, index, tile), targets, allocate)
+        result = self.coming(self._arrival_of(targets)).run_one((epoch, index, tile), targets, allocate)
         if out is not None and not callable(out):
-            done["image"] = out
-        return done
+            result["image"] = out
+        return result
 
     def batch(
         self,
@@ -156,20 +157,23 @@ class ImagePipeline(pipeline.Pipeline):
         out: Any = None,
         threads: int = 1,
     ) -> np.ndarray:
-        """Images alone as one array: row k is `at(indices[k], epoch)(image=images[k])["image"]`, to the bit.
+        """Run images as one array: row k equals `at(indices[k], epoch)(image=images[k])["image"]` to the bit.
 
-        Where all steps are known to the native kernels, as `explain` says, no Python runs between them.
+        Where the native kernels have all steps (`explain` says so), no Python runs between them.
 
         Args:
-            images: a list, or one array, of what goes in as `image`; may differ in size.
-            indices: that key the draws; without them 0, 1, 2, …
-            epoch: of the draws.
-            out: an array or a torch tensor, of that very shape and dtype, to write to.
-            threads: that may share them.
+            images: a list or array of images, each as `image` of a sample; sizes may differ.
+            indices: the index of each image, which keys its draws; None: 0, 1, 2, …
+            epoch: the epoch, which keys the draws, too.
+            out: an array or torch tensor of the result's shape and dtype to write to.
+            threads: the most threads to share the work.
+
+        Returns:
+            The images, (n, C, H, W) or (n, H, W, C), as the recipe's `output` says; `out`, if it is given.
 
         Raises:
-            DataError: an image is not what the recipe's inputs say, or a step fails on it: of several the first.
-            CollateError: they come out with different sizes.
+            DataError: an image is not as the recipe's inputs say, or a step fails on it; the first such image.
+            CollateError: the results differ in size.
 
         >>> import augrecipes as ar
         >>> pipeline = ar.load("imagenet-train").compile()
@@ -186,30 +190,31 @@ class ImagePipeline(pipeline.Pipeline):
         output.run(self, lambda k: {"image": images[k]}, batch_threads.busy_threads(threads, images), in_memory=True)
         return output.image()
 
-    # What programs there are, for whoever explains, and for datasets.
+    # Which native programs there are, for `explain` and for datasets.
 
     @property
     def native(self) -> Program | str:
-        """What carries out samples of an image alone without Python, or why nothing does."""
+        """The native program of samples that are one image, or why there is none."""
         return _FURTHER if self.recipe.targets or self.recipe.inputs.stack else self.programs.images
 
     @property
     def _why_alone(self) -> str:
-        """Why no samples are made side by side, whatever lies on them; empty: some may be."""
+        """Why no native program makes batches of samples, whatever targets they have; empty: it may."""
         if self.outputs != ("image",):
             return "a sample is more than one image"
         return _FURTHER if self.recipe.targets else WHOLE_FILES if self.recipe.inputs.takes_channels else ""
 
     @property
     def at_once(self) -> Program | str:
-        """What carries out batches of images without Python, or why nothing does."""
+        """The native program of batches of images, or why there is none."""
         return self._why_alone or self.coming("encoded" if self.reads else "uint8").native
 
     @property
     def natively(self) -> str:
-        """What runs so, in words."""
+        """What the native programs make, in words."""
         inputs = self.recipe.inputs
-        points = [name for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) and of.presence != "absent"]
+        kinds = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
+        points = [name for name, declared in kinds.items() if declared and declared.presence != "absent"]
         if isinstance(self.at_once, Program) and self.at_once.python_draws:
             return f"samples with boxes, one by one: {self.why_one_by_one()}"
         masks = self.why_one_by_one({"mask"}) if inputs.mask != "absent" else None
@@ -217,9 +222,9 @@ class ImagePipeline(pipeline.Pipeline):
         return f"samples and batches{moved}" + (f"; not those with masks: {masks}" if masks else "")
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
-        """Why samples with these targets beside their images are made one by one; None: they are made side by side.
+        """Why samples with these targets beside their images are made one by one; None: they are made as batches.
 
-        `files`: images come undecoded, where the pipeline takes them so.
+        `files`: whether images arrive encoded, where the pipeline takes those.
         """
         programs = self.coming("encoded" if files and self.reads else "uint8").programs
         why = self._why_alone or programs.why_not_together
@@ -230,20 +235,21 @@ class ImagePipeline(pipeline.Pipeline):
 
     @cached_property
     def required_targets(self) -> frozenset[str]:
-        """What has to lie on an image, by the recipe's inputs."""
+        """The targets that the recipe's inputs require beside the image."""
         inputs = self.recipe.inputs
         presence = {"mask": inputs.mask}
-        presence |= {name: of.presence for name in ("boxes", "keypoints") if (of := getattr(inputs, name)) is not None}
-        return frozenset(name for name, said in presence.items() if said == "required")
+        declared = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
+        presence |= {name: points.presence for name, points in declared.items() if points is not None}
+        return frozenset(name for name, value in presence.items() if value == "required")
 
     def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:
-        """Arrays that no result may be; None: a class of the user's may leave one that it writes to again."""
+        """The caller's arrays, which may not be results; None: no array may be, as a user's class may reuse its own."""
         return None if self._has_own_classes else (targets.get("image"), targets.get("mask"))
 
     # Targets.
 
     def as_steps_see(self, targets: dict[str, Any]) -> dict[str, Any]:
-        """A sample whose masks are labels, and whose images have the channels that steps see."""
+        """The sample with masks as labels, and images with the channels that the steps take."""
         if self._sees_as_given:
             return targets
         return take_channels(
@@ -251,7 +257,7 @@ class ImagePipeline(pipeline.Pipeline):
         )
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> flow.Arrival:
-        """How a sample comes; DataError where an array in it is no target, and would come back as it went in."""
+        """How a sample arrives; DataError for an array that is no target: it would be returned unchanged."""
         arrival = self._always or arrival_of(targets.get("image"))
         warn_of_floats(self, targets.get("image"))
         if self.usual_targets.issuperset(targets):
@@ -266,23 +272,24 @@ class ImagePipeline(pipeline.Pipeline):
 
     @property
     def image_names(self) -> tuple[str, ...]:
-        """Names of targets that may hold images: of the sample, and of what travels beside it."""
+        """Names of all targets that may hold images."""
         further = (name for name, target in self.recipe.targets.items() if target.is_image)
         return ("image", *(name for name, like in self.likes.items() if extra_targets.LIKE[like].is_image), *further)
 
     @property
     def likes(self) -> dict[str, str]:
-        """Names of targets beside `image` and `mask`, and the one of albumentations' that each is like."""
+        """Names of targets beside `image` and `mask`, and the albumentations target that each is like."""
         return {**extra_targets.STACKS, **self.compiled.added} if self.compiled.added else extra_targets.STACKS
 
     def add_targets(self, additional_targets: dict[str, str] | None) -> None:
-        """Let further images or masks travel with the image: {name: the target that it is like}.
+        """Add further images or masks that are transformed with the image, as albumentations' method does.
 
         Args:
-            additional_targets: for instance {"left": "image", "cells": "mask"}; or like `images`, `masks`, `volume`, …
+            additional_targets: the target that each name is like: {"left": "image", "cells": "mask"}; or `images`,
+                `masks`, `volume`, …
 
         Raises:
-            ValueError: a name is taken, or nothing is like that.
+            ValueError: a name is taken, or the target is unknown.
 
         >>> import augrecipes as ar
         >>> pipeline = ar.load("folder-128").compile()
@@ -305,8 +312,8 @@ class ImagePipeline(pipeline.Pipeline):
     def trace(self, epoch: int, index: int, tile: int, targets: dict[str, Any]) -> list[tuple[str, Any]]:
         """The image after each outermost step."""
         arrival = self._arrival_of(targets)
-        mine = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
-        return trace_steps(mine, (epoch, index, tile), self.as_steps_see(targets))
+        pipeline = self.coming(arrival) if arrival in UNOPTIMIZED_INPUTS else self.plain
+        return trace_steps(pipeline, (epoch, index, tile), self.as_steps_see(targets))
 
 
 PIPELINE = ImagePipeline

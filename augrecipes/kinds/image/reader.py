@@ -1,4 +1,4 @@
-"""The files of images: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
+"""Lists the files of images as the Dataset does, and checks them one by one for defects. Imports no torch."""
 
 import os
 from dataclasses import replace
@@ -20,24 +20,24 @@ TABLE = Columns
 
 
 def find(
-    recipe: Recipe, _targets: Any, given: DataArguments, *, masks: Any, strict: bool, decode: Any, **_: Any
+    recipe: Recipe, _targets: Any, data: DataArguments, *, masks: Any, strict: bool, decode: Any, **_: Any
 ) -> RecipeSource:
-    """List images: in folders, as a CSV file or annotations have them, or one of them."""
-    table = table_of(recipe, given, masks, check=strict, exif=decode.get("exif", "apply"))
+    """List images: in folders, a CSV file or annotations, or a single file."""
+    table = table_of(recipe, data, masks, check=strict, exif=decode.get("exif", "apply"))
     check_targets(recipe, table)
     return RecipeSource(table, recipe.inputs, decode)
 
 
-def table_of(recipe: Recipe, given: DataArguments, masks: Any, *, check: bool, **how: Any) -> Columns:
-    """The table of images; see `as_table` for the other arguments."""
-    root, files = given.root, given.files
+def table_of(recipe: Recipe, data: DataArguments, masks: Any, *, check: bool, **options: Any) -> Columns:
+    """List images as a table; see `as_table` for the other arguments."""
+    root, files = data.root, data.files
     if files is None and isinstance(root, str | os.PathLike) and not remote.is_folder(root):
         if not remote.is_there(root):
             raise DataError("no such file or folder", os.fsdecode(root))
         return Columns(files={STACK if recipe.inputs.stack else "image": PathTable.from_paths([os.fsdecode(root)])})
     try:
-        return as_table(recipe, root, files, masks, check=check, cache=False, layout="auto", **given.more, **how)
-    except ValueError as error:  # of words that do not go together, each right by itself
+        return as_table(recipe, root, files, masks, check=check, cache=False, layout="auto", **data.more, **options)
+    except ValueError as error:  # arguments that exclude each other
         raise DataError(str(error)) from error
 
 
@@ -45,32 +45,32 @@ def check(
     recipe: Recipe, mode: Mode, data: Any, *, masks: str | None, split: str | None, content: bool,
     advance: progress.Parts, **_: Any,
 ) -> Checked:  # fmt: skip
-    """Look at everything that a recipe of kind image would read.
+    """Check every file that a recipe of kind image would read.
 
     Args:
         recipe: says which targets it takes, and how large images must be.
-        mode: the section.
-        data: a folder, an image, a CSV file, or annotations, and the folder of their images.
+        mode: the section of the recipe.
+        data: a folder, an image, a CSV file, or annotations and the folder of their images.
         masks: with a folder: a folder of masks.
-        split: of a CSV file, or of annotations; where `data` does not say it.
+        split: the split of a CSV file or of annotations, where `data` does not name it.
         content: decode every file; otherwise their headers and ends are read.
-        advance: called with what is done, and how much of it.
+        advance: called with the name of a phase and its progress.
 
     Raises:
-        DataError: there is nothing to look at.
+        DataError: there is nothing to check.
     """
     if isinstance(data, str) and is_store(data):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
-    given, findings = as_given(recipe, data), Findings()
+    arguments, findings = as_given(recipe, data), Findings()
     if split is not None:
-        given = replace(given, more={"split": split, **given.more})
-    table = table_of(recipe, given, masks, check=False, findings=findings)
-    classes = (table.classes if given.files is None else None) or ()
+        arguments = replace(arguments, more={"split": split, **arguments.more})
+    table = table_of(recipe, arguments, masks, check=False, findings=findings)
+    classes = (table.classes if arguments.files is None else None) or ()
     used = table.labels.tolist() if classes and table.labels is not None else []
     if empty := set(range(len(classes))).difference(used):
         findings.notes.append(f"classes without images: {', '.join(classes[k] for k in sorted(empty))}")
-    own = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
-    listed = {"image": len(table)} | {name: len(table) for name, values in own.items() if values is not None}
+    present = {"mask": table.masks, "boxes": table.boxes, "keypoints": table.keypoints}
+    listed = {"image": len(table)} | {name: len(table) for name, values in present.items() if values is not None}
     listed |= dict.fromkeys(table.targets, len(table))
     given_targets = {*listed, *(["mask"] if table.masked else [])}
     wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
@@ -79,7 +79,7 @@ def check(
     if recipe.inputs.stack:
         stacks = RecipeSource(table, recipe.inputs, decode_arguments(recipe.inputs))
         looked = look_at_samples(recipe, mode, stacks, advance)
-        found = [*findings.defects, *looked.defects]
-        return Checked("stack", looked.listed, 0 if wrong else looked.fine, found, findings.notes)
-    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(given.files))
+        defects = [*findings.defects, *looked.defects]
+        return Checked("stack", looked.listed, 0 if wrong else looked.fine, defects, findings.notes)
+    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(arguments.files))
     return Checked("image", listed, 0 if wrong else len(fine), findings.defects, findings.notes)

@@ -1,4 +1,4 @@
-"""Sheets of images: sources down the side, and to the right of each what the recipe makes of it."""
+"""Preview sheets of images: each source, and to its right the results of the recipe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ACROSS = 6  # samples on a line, where they are shown without their sources
 
 
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe of one image, or of its views; DataError where nothing can be shown."""
+    """Make the sheet of a recipe of images, stacks or views; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe)
     drawn, skipped = request.drawn(pipeline, files)
     table: Any = files.table
@@ -48,45 +48,45 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
             for _, view, image, on in parts(out, name)
         ] + scene.target_cells(recipe, out)
 
-    def known(one: DrawnSample) -> list[str]:
-        label = label_text(table, one.sample.index % len(table))
-        return [*([label] if label else []), f"index {one.sample.index}"]
+    def known(entry: DrawnSample) -> list[str]:
+        label = label_text(table, entry.sample.index % len(table))
+        return [*([label] if label else []), f"index {entry.sample.index}"]
 
-    def stretched(one: DrawnSample) -> Stretch:
-        sources = parts(one.sample.targets, pipeline.targets[0])
+    def stretched(entry: DrawnSample) -> Stretch:
+        sources = parts(entry.sample.targets, pipeline.targets[0])
         return stretch_of([image for _, _, image, _ in sources], recipe.inputs)
 
-    def alone(one: DrawnSample) -> list[Cell]:
-        stretch = stretched(one)
-        return cells(one.outputs[0], "image", stretch, stretch.words)
+    def alone(entry: DrawnSample) -> list[Cell]:
+        stretch = stretched(entry)
+        return cells(entry.outputs[0], "image", stretch, stretch.words)
 
-    def row(one: DrawnSample) -> SheetRow:
-        shown = [*parts(one.sample.targets, pipeline.targets[0])]
-        images, stretch = {"image": shown[0][2]}, stretched(one)
+    def row(entry: DrawnSample) -> SheetRow:
+        shown = [*parts(entry.sample.targets, pipeline.targets[0])]
+        images, stretch = {"image": shown[0][2]}, stretched(entry)
         source = annotated(rgb_of_input(images["image"], stretch), shown[0][3], recipe, classes)
         if is_stack:
             source = Cell(np.hstack([rgb_of_input(image, stretch) for _, _, image, _ in shown]))
         if request.stages:
-            groups = stage_groups(images, one.stages, lambda after: [Cell(rgb_of_input(after["image"], stretch))])
+            groups = stage_groups(images, entry.stages, lambda after: [Cell(rgb_of_input(after["image"], stretch))])
         else:
             groups = [
                 CellGroup(cells(out, name, stretch), f"epoch {epoch}" + f" · {name}" * (bool(several) and not is_stack))
-                for epoch, out in enumerate(one.outputs, request.epoch)
+                for epoch, out in enumerate(entry.outputs, request.epoch)
                 for name in pipeline.outputs
             ]
-        notes = [" · ".join([f"{size_text(images['image'])} px", *known(one)]), stretch.words]
-        return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(one.sample.path), notes)
+        notes = [" · ".join([f"{size_text(images['image'])} px", *known(entry)]), stretch.words]
+        return SheetRow(groups, CellGroup([source], "source", quiet=True), short_path(entry.sample.path), notes)
 
     out = drawn[0].outputs[0]
     output = ", ".join(f"{name} {output_text(out[name][0])}" for name in several) or output_text(out["image"])
     if request.columns or request.stages or several:
-        rows, across, often = [row(one) for one in drawn], None, "one draw an epoch"
+        rows, across, often = [row(entry) for entry in drawn], None, "one draw an epoch"
     else:  # as a dataset hands them out
-        groups = [CellGroup(alone(one), " · ".join(known(one))) for one in drawn]
+        groups = [CellGroup(alone(entry), " · ".join(known(entry))) for entry in drawn]
         rows, across, often = [SheetRow(groups)], ACROSS, f"epoch {request.epoch}"
     lines = request.lines(pipeline, often, output)
     legend = [(overlay.label_colour(k), name) for k, name in enumerate(classes)]
-    masks = (one.sample.rest["mask"] for one in drawn if "mask" in one.sample.rest)
+    masks = (entry.sample.rest["mask"] for entry in drawn if "mask" in entry.sample.rest)
     hint = max(map(stretched, drawn), key=lambda stretch: stretch.high).hint
     footers = [*left_out(skipped), *mask_hint(recipe, masks), *filter(None, [hint])]
     return Sheet(rows, recipe.name, lines, footers, legend, across)

@@ -1,4 +1,4 @@
-"""A sample of images step by step, in albumentations' own loop."""
+"""Runs a sample of images step by step, as albumentations' Compose does."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,7 +22,7 @@ _AXES = 3
 
 
 def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
-    """Make one sample of a pipeline, of this thread; `allocate(shape, dtype)` gives the memory of its image."""
+    """Make one sample by a pipeline of this thread; `allocate(shape, dtype)` makes the array of its image."""
     image, inputs = targets.get("image"), pipeline.recipe.inputs
     if pipeline.reads and inputs.nodata is None and encoded_images.is_encoded(image) and image.dtype != np.uint8:
         targets = {**targets, "image": _first_window(pipeline, key, image)}
@@ -33,7 +33,7 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     sink, output = pipeline.sinks["image"], pipeline.recipe.output
     caller_arrays = pipeline.caller_arrays(targets)
     if extra and targets.get("image") is None:
-        del sample["image"]  # it stood in
+        del sample["image"]  # a stand-in, see `take_extra_targets`
     else:
         sample["image"] = sink(sample["image"], allocate, caller_arrays, None if valid is None else valid != 0)
     for other in extra:
@@ -43,17 +43,18 @@ def run_steps(pipeline: Any, key: Key, targets: dict[str, Any], allocate: Alloca
     if (mask := targets.get("mask")) is not None:
         dtype = fills.mask_dtype(mask.dtype, pipeline.mask_fills)
         sample["mask"] = mask_out(sample["mask"], dtype, output, caller_arrays)
-    of_frames = {"masks": sample.pop("masks")} if pipeline.recipe.inputs.stack and "masks" in sample else {}
-    for each in points:
-        each.put_back(sample)
-    sample |= of_frames  # which do not go where a box goes
+    # Masks of frames are kept from `put_back`, which drops the mask of a box that is dropped.
+    frame_masks = {"masks": sample.pop("masks")} if pipeline.recipe.inputs.stack and "masks" in sample else {}
+    for kind in points:
+        kind.put_back(sample)
+    sample |= frame_masks
     if pipeline.compiled.save_applied_params:
         sample["applied"] = pipeline.applied()
     return sample
 
 
 def _first_window(pipeline: Any, key: Key, image: encoded_images.Decodable) -> np.ndarray:
-    """The pixels of a file: where the first step cuts a window, no more than it; zeros about it, which cost nothing."""
+    """Decode a file; where the first step crops, only the crop, on a canvas of zeros, which costs no memory."""
     step, (first, p, _, _) = pipeline.keyed_steps[0], pipeline.step_calls[0]
     pipeline.position(*key)
     if not is_plain(step) or records.op_record(type(step).__name__).crops not in ("centre", "anywhere"):
@@ -61,7 +62,7 @@ def _first_window(pipeline: Any, key: Key, image: encoded_images.Decodable) -> n
     if first is not None:
         if first() >= p:
             return image.array()
-        step.py_random.random()  # the draw that the gate has looked at
+        step.py_random.random()  # the draw that `first` has peeked at
     params = sampler_of(step)({"image": step_draws.stand_in(image.shape, image.dtype)})
     if not step_draws.is_plain_window(params):
         return image.array()
@@ -72,7 +73,7 @@ def _first_window(pipeline: Any, key: Key, image: encoded_images.Decodable) -> n
 
 
 def trace_steps(pipeline: Any, key: Key, targets: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The label of each outermost step, and the image behind it."""
+    """The label of each outermost step, and the image after it."""
     stages: list[tuple[str, Any]] = []
     sample, *_ = _prepare(pipeline, targets)
     pipeline.position(*key)
@@ -81,7 +82,7 @@ def trace_steps(pipeline: Any, key: Key, targets: dict[str, Any]) -> list[tuple[
 
 
 def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any], Sequence[Points]]:
-    """The targets as albumentations wants them, the extra ones, and boxes and keypoints."""
+    """The targets as albumentations takes them, the extra targets, and boxes and keypoints."""
     inputs = pipeline.recipe.inputs
     sample = dict(targets)
     extra: list[Any] = []
@@ -90,10 +91,10 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
     image, valid = fill_nodata(image_in(sample.get("image"), inputs), inputs)
     sample |= {"image": image} if valid is None else {"image": image, VALID: valid}
     mask = sample.get("mask")
-    of_frames = sample.pop("masks", None) if inputs.stack else None
-    if of_frames is not None and len(of_frames) != (frames := len(sample.get("images", ()))):
-        raise DataError(f"{counted(len(of_frames), 'mask')} for {counted(frames, 'frame')}: `masks` has one for each")
-    check_presence("mask", inputs.mask, is_present=mask is not None or of_frames is not None)
+    frame_masks = sample.pop("masks", None) if inputs.stack else None
+    if frame_masks is not None and len(frame_masks) != (frames := len(sample.get("images", ()))):
+        raise DataError(f"{counted(len(frame_masks), 'mask')} for {counted(frames, 'frame')}: `masks` has one for each")
+    check_presence("mask", inputs.mask, is_present=mask is not None or frame_masks is not None)
     if mask is not None:
         sample["mask"] = mask_in(mask, image, fills=pipeline.mask_fills)
     elif "mask" in sample:
@@ -108,7 +109,7 @@ def _prepare(pipeline: Any, targets: dict[str, Any]) -> tuple[dict[str, Any], Se
 
 
 def _run_steps(pipeline: Any, sample: dict[str, Any], stages: list[tuple[str, Any]] | None) -> dict[str, Any]:
-    """A sample behind all steps; its image behind each outermost one goes to `stages`."""
+    """Run all steps on a sample; append its image after each outermost step to `stages`."""
     channels = sample["image"].shape[2]
     try:
         if pipeline.prepares:

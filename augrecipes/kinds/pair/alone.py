@@ -1,4 +1,4 @@
-"""One target of a pair as a recipe of images: what evaluation does to it where the others are not there."""
+"""Makes a recipe of kind image from one target of a pair, for evaluation without the other targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pairs of a dataset: found by name or listed in a CSV file, and checked by their headers."""
+"""Lists the scenes of a dataset of pairs, by names or a CSV file, and checks them by their headers."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,12 +28,12 @@ _LARGEST_RATIO = 16
 
 
 def targets_of(recipe: Recipe, mode: Mode) -> tuple[str, ...]:
-    """The targets that have files: those that no Degrade makes, and those that are `real` in a share of samples.
+    """The targets that are read from files: those that no Degrade makes, and those that are `real` in some samples.
 
-    Does not import albumentations, as compiling does.
+    Unlike compiling, this does not import albumentations.
 
     Raises:
-        RecipeError: no section for `mode`.
+        RecipeError: the recipe has no section for `mode`.
         LintError: a lint error that the recipe does not silence.
     """
     degraded = {step.args["target"] for step in steps_of(recipe, mode) if step.name == groups.DEGRADE}
@@ -47,10 +47,11 @@ def find_scenes(
     names: Mapping[str, str] | None = None, split: str | None = None, cache: bool = True,
     columns: Mapping[str, str] | None = None, outside: bool = False,
 ) -> PairScenes:  # fmt: skip
-    """The scenes that a dataset of these arguments has, by name; nothing is opened but the CSV file.
+    """List the scenes of a dataset, by names or a CSV file; opens no image.
 
     Raises:
-        DataError: folders for other targets than the recipe reads, or none for one of them.
+        DataError: folders for targets that the recipe does not read, or no folder for a target that it reads.
+        TypeError: arguments that exclude each other.
     """
     if (roots is None) == (files is None):
         raise TypeError("give folders for the targets, such as {'hr': ..., 'lr': ...}, or files= a CSV file, not both")
@@ -59,32 +60,32 @@ def find_scenes(
         if names:
             raise TypeError("names= goes with folders; a CSV file names every file")
         scenes = _scenes_of_csv(files, recipe, optional, targets, split, columns, outside=outside)
-        return _noted(scenes, recipe, optional)
+        return _with_notes(scenes, recipe, optional)
     if split is not None or columns is not None:
         raise TypeError("split= and columns= go with files=")
     if not isinstance(roots, Mapping):
         raise TypeError(f"roots must be a mapping of targets to folders, such as {{'hr': ...}}, got {roots!r}")
     check_roots(recipe, targets, roots, optional)
     read = {name: folders for name, folders in roots.items() if target_of(name, recipe.scales) in targets}
-    return _noted(pair(read, dict(recipe.scales), names=names, cache=cache, optional=optional), recipe, optional)
+    return _with_notes(pair(read, dict(recipe.scales), names=names, cache=cache, optional=optional), recipe, optional)
 
 
-def _noted(pairs: PairScenes, recipe: Recipe, optional: Collection[str]) -> PairScenes:
-    """The scenes, with a note of those without an image of a target that they need not have."""
+def _with_notes(pairs: PairScenes, recipe: Recipe, optional: Collection[str]) -> PairScenes:
+    """The scenes, with a note for each optional target that some scenes lack."""
     for target in sorted(optional):
         places = [k for k, name in enumerate(pairs.targets) if target_of(name, recipe.scales) == target]
         lacking = [scene[0] for scene in pairs.scenes if not any(scene[k] for k in places)]
         if lacking:
-            what = f"{len(lacking)} of {counted(len(pairs.scenes), 'scene')} have no {target}, {lacking[0]} first"
-            pairs.notes.append(f"{what}: Degrade makes it in all of their samples")
+            text = f"{len(lacking)} of {counted(len(pairs.scenes), 'scene')} have no {target}, {lacking[0]} first"
+            pairs.notes.append(f"{text}: Degrade makes it in all of their samples")
     return pairs
 
 
 def check_roots(recipe: Recipe, targets: Sequence[str], roots: Collection[str], optional: Collection[str] = ()) -> None:
     """Refuse folders for targets that the recipe does not read, and targets without a folder; DataError."""
-    there = versions(roots, recipe.scales)
+    present = versions(roots, recipe.scales)
     wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
-    if degraded := [name for name in there if name not in targets and name not in recipe.inputs.real]:
+    if degraded := [name for name in present if name not in targets and name not in recipe.inputs.real]:
         text = f"{' and '.join(degraded)} is made by the recipe's Degrade and is not read"
     elif unknown := [name for name in roots if not target_of(name, recipe.scales)]:
         text = f"no target is called {' or '.join(map(repr, unknown))}"
@@ -107,18 +108,18 @@ def _scenes_of_csv(
 ) -> PairScenes:
     """Scenes by the rows of a CSV file: one column a target, relative paths taken from the file's folder."""
     scales = with_versions(recipe.scales, (*(renamed or ()), *csv_list.column_names(path)))
-    every = csv_list.read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
-    read = {name for name in scales if name in every.columns and target_of(name, recipe.scales) in targets}
+    all_rows = csv_list.read_rows(path, known=(*scales, *_COLUMNS), required=(), renamed=renamed)
+    read = {name for name in scales if name in all_rows.columns and target_of(name, recipe.scales) in targets}
     order = read_order({*targets} - optional | read, recipe.scales, optional)
-    if absent := [f"`{name}`" for name in order if name not in every.columns]:
+    if absent := [f"`{name}`" for name in order if name not in all_rows.columns]:
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
-        raise DataError(text, every.path)
-    keep = every.of_split(split)
-    columns = every.fields(keep)
-    every.refuse()  # of classes and weights all rows are part
-    rows, findings = every.select(keep), Findings()
+        raise DataError(text, all_rows.path)
+    keep = all_rows.of_split(split)
+    columns = all_rows.fields(keep)
+    all_rows.refuse()  # a defect in any split affects classes and weights
+    rows, findings = all_rows.select(keep), Findings()
     paths = [rows.paths(name, outside=outside, blank=target_of(name, recipe.scales) in optional) for name in order]
-    findings.rows(every.path, every.problems)
+    findings.rows(all_rows.path, all_rows.problems)
     files = [*zip(order, paths, strict=True)]
     good = rows.fine().tolist()
     return PairScenes(
@@ -126,7 +127,7 @@ def _scenes_of_csv(
         scenes=[tuple(table[i] if rows.columns[name][i] else "" for name, table in files) for i in good],
         defects=findings.defects,
         listed={name: sum(map(bool, rows.columns[name])) for name in order},
-        roots=[str(remote.place_of(every.path).parent)],
+        roots=[str(remote.place_of(all_rows.path).parent)],
         columns=csv_list.columns_at(good, columns),
     )
 
@@ -135,18 +136,18 @@ def checked(
     pairs: PairScenes,
     recipe: Recipe,
     mode: Mode,
-    how: Check = "headers",
+    method: Check = "headers",
     advance: progress.Progress | None = None,
     **decode: Any,
 ) -> PairScenes:
-    """The scenes with which nothing is wrong, and what is cut off their images.
+    """Check scenes; keep those without defects, and note what is cut off their images.
 
     Args:
-        pairs: scenes, and defects, to which others are added.
+        pairs: scenes and their defects so far.
         recipe: says what the sizes must be.
-        mode: its section.
-        how: `headers` looks at sizes and channels, `names` whether all files exist.
-        advance: called with how many headers are read, and of how many.
+        mode: section of the recipe.
+        method: `headers` checks sizes and channels, `names` whether all files exist.
+        advance: called with the number of headers that are read, and their total.
         decode: arguments of `read_image`.
     """
     decode = sample.decode_arguments(recipe.inputs) | decode
@@ -156,25 +157,25 @@ def checked(
     paths = list(dict.fromkeys(path for scene in pairs.scenes for path in scene if path))
     reasons: dict[str, str] = {}
     headers: dict[str, Any] = {}
-    if how == "names":
+    if method == "names":
         reasons = {path: "no such file" for path in paths if "://" not in path and not os.path.lexists(path)}
     else:
         headers = dict(zip(paths, read_headers(paths, advance), strict=True))
         reasons = {path: why for path, header in headers.items() if (why := defects.why_unreadable(header, **decode))}
-    wrong: dict[str, Defect] = {}  # by message: a file that stands in several rows is reported once
+    wrong: dict[str, Defect] = {}  # by message, so that a file in several rows is reported once
     fine: list[int] = []
     cuts: dict[str, list[tuple[str, Size, Size]]] = {name: [] for name in targets}
     for position, row in enumerate(pairs.scenes):
         problems = []
-        there = {name: path for name, path in zip(targets, row, strict=True) if path}
-        scene = (*there.values(),)
-        for name, path in there.items():
+        present = {name: path for name, path in zip(targets, row, strict=True) if path}
+        scene = (*present.values(),)
+        for name, path in present.items():
             if path in reasons:
                 where = " of ".join(filter(None, (name, ", ".join(other for other in scene if other != path))))
                 problems.append(Defect("unreadable", scene, f"{path}: {reasons[path]} ({where})"))
         sizes: dict[str, Size] = {}
         if headers and not problems:
-            sizes = {name: defects.upright(headers[path], exif) for name, path in there.items()}
+            sizes = {name: defects.upright(headers[path], exif) for name, path in present.items()}
             problems = [
                 *_sizes(scene, sizes, factors, least),
                 *_channels(scene, [headers[path] for path in scene], decode["channels"]),
@@ -216,25 +217,25 @@ def _sizes(
         if why:
             yield Defect("size", (paths[0], paths[k]), f"{texts[0]} and {texts[k]}: {why}")
     if not any(why for _, why in misfits):
-        if (there := _cells(sizes, factors)) is None:  # of a single target
+        if (cells := _cells(sizes, factors)) is None:  # a single target below one cell
             yield Defect("size", paths, f"{' and '.join(texts)}: smaller than one common cell")
-        elif why := defects.too_small(there, least, {name: factors[name] for name in sizes}):
+        elif why := defects.too_small(cells, least, {name: factors[name] for name in sizes}):
             yield Defect("small", paths, f"{' and '.join(texts)}: {why}")
 
 
 def _channels(paths: tuple[str, ...], headers: Sequence[ImageHeader], channels: int | None) -> Iterator[Defect]:
-    said = ["grey" if channels == 1 or header.color == "grey" else "RGB" for header in headers]
-    said = [text + " with alpha" if header.alpha else text for text, header in zip(said, headers, strict=True)]
-    if len({*said}) > 1:
-        text = " and ".join(f"{path} is {what}" for path, what in zip(paths, said, strict=True))
+    kinds = ["grey" if channels == 1 or header.color == "grey" else "RGB" for header in headers]
+    kinds = [kind + " with alpha" if header.alpha else kind for kind, header in zip(kinds, headers, strict=True)]
+    if len({*kinds}) > 1:
+        text = " and ".join(f"{path} is {kind}" for path, kind in zip(paths, kinds, strict=True))
         remedies = ["save it without alpha"] if any(header.alpha for header in headers) else []
-        if len({what.removesuffix(" with alpha") for what in said}) > 1:
+        if len({kind.removesuffix(" with alpha") for kind in kinds}) > 1:
             remedies.append("save both as RGB, or read both as grey (`inputs: {image: {channels: 1}}`)")
         yield Defect("channels", paths, f"{text}: {' and '.join(remedies)}")
 
 
 def misfit(large: str, small: str, sizes: Mapping[str, Size], factors: Mapping[str, int]) -> str | None:
-    """Why two targets do not fit, and what they look like; None where they do.
+    """Why the sizes of two targets do not fit, and the likely cause; None where they fit.
 
     >>> misfit("hr", "lr", {"hr": (300, 451), "lr": (150, 225)}, {"hr": 4, "lr": 1})
     'lr should be 112×75 at ×4; this looks like ×2'
@@ -260,7 +261,7 @@ def misfit(large: str, small: str, sizes: Mapping[str, Size], factors: Mapping[s
 
 
 def _cells(sizes: Mapping[str, Size], factors: Mapping[str, int]) -> Size | None:
-    """Rows and columns of common cells, or None where the targets do not fit each other."""
+    """Rows and columns of common cells; None where the targets do not fit each other."""
     try:
         return common_size(sizes, factors)
     except DataError:
@@ -268,13 +269,13 @@ def _cells(sizes: Mapping[str, Size], factors: Mapping[str, int]) -> Size | None
 
 
 def table_of_scenes(pairs: PairScenes) -> Columns:
-    """The scenes as a table: names below their roots, so that they do not depend on where the data lies."""
+    """The scenes as a table, with names relative to their roots, so that they do not depend on the data's location."""
     files = {name: _below([scene[k] for scene in pairs.scenes], pairs.roots) for k, name in enumerate(pairs.targets)}
     return Columns(files=files, **pairs.columns)
 
 
 def _below(paths: Sequence[str], roots: Sequence[str]) -> PathTable:
-    """A table of `paths` as names below the innermost of the roots that they lie in.
+    """A table of `paths` with names relative to the innermost root that contains each.
 
     >>> table = _below(["a/1.png", "b/c/1.png"], ["b", "b/c", "a"])
     >>> table.name(0), table.name(1), table[1].replace(os.sep, "/")

@@ -1,4 +1,4 @@
-"""Pairs and pyramids of images: one scene seen on several grids, as a torch Dataset."""
+"""A torch Dataset of image pairs and pyramids: one scene on several grids."""
 
 from __future__ import annotations
 
@@ -18,54 +18,53 @@ _log = logging.getLogger("augrecipes")
 
 
 class PairedImages(RecipeDataset):
-    """Samples of scenes that were taken, or made, at several scales: low and high resolution, or a pyramid.
+    """A torch Dataset of scenes at several scales: low and high resolution, or a pyramid.
 
     A sample is a pure function of (recipe, seed, epoch, index). It is a dict:
 
-    - one tensor a target of the recipe's `scales`, as its `output` says, float32 C×H×W in 0..1 unless it says
-      otherwise. All show exactly the same region of the scene; targets that a Degrade makes have no files;
+    - a tensor for each target of the recipe's `scales`, as its `output` says, by default float32 C×H×W in 0..1. All
+      show exactly the same region of the scene; targets that a Degrade makes have no files;
     - `label`: int, where a CSV file has labels;
-    - `index`: int; `path`: text, the file of the target of the largest scale (`ds.paths(i)` has all);
-    - `applied` and `window`, with `save_applied_params`.
+    - `index`: int; `path`: str, the file of the target with the largest scale (`ds.paths(i)` has all);
+    - `applied` (the draws) and `window` (see `PairPipeline`), with `save_applied_params`.
 
-    Files are paired by name: equal names, but for what the field adds to those of a target (`0001.png` and
-    `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `HR_baby` and `LR_baby`), or for
-    what `names=` says; whatever their extensions. Everything that is wrong with names, sizes and channels is reported
-    at once, before the first sample.
-    Images that are larger than the scales allow by less than a pixel of the smallest target are cut at the bottom and
-    at the right, and the log says so. So it does of files that `names=` leaves out.
+    Files are paired by name, whatever their extensions: names are equal except for the usual marks of a target
+    (`0001.png` and `0001x4.png`, `img_001_HR_x3` and `img_001_LRBI_x3`, `img_011_SRF_4_HR` and `_LR`, `HR_baby` and
+    `LR_baby`), or as `names=` says. All defects of names, sizes and channels are reported at once, before the first
+    sample. Images that exceed the size that the scales allow by less than a pixel of the smallest target are cut at the
+    bottom and at the right; the log reports this, and files that `names=` leaves out.
 
     Args:
-        roots: of each target a folder, or a list of folders: data sets side by side, whose i-th folders belong
-            together. A single folder beside a list goes with all of it.
+        roots: for each target a folder, or a list of folders: several data sets, whose i-th folders belong together. A
+            single folder beside lists belongs to all their folders.
         recipe: a Recipe of kind pair, the name of a gallery recipe, or the path of a recipe file.
         files: instead of `roots`: a CSV file with one column a target, and `label`, `split`, `group` and `weight` as
             in `augrecipes.sources.csv_list`.
-        names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the scene: the name of the files of targets
-            without a template. Folders may be part of it: `"X4/{}x4"`.
-        on_error: `raise` one DataError for all defects, and for a file that cannot be read or transformed later; or
-            `skip`: defective scenes are left out and listed in `defects` and in the log, and a sample that cannot be
-            had later is replaced by another one.
-        check: `headers` reads the header of every file; `names` only looks at names.
-        split: with `files`: take the rows of this split.
-        weights: one number a sample, kept as `ds.weights`; instead of the CSV file's column.
-        samples_per_epoch: length of the dataset, when it is not the number of scenes: scenes are repeated with draws
-            of their own, or only the first ones are used.
-        mode, seed, optimize, exif, max_pixels, depth, frames, cache: as `ImageFolder` has them.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3. Grey is repeated.
-        columns: what a CSV file calls its columns, by the names that they have here: `{"lr": "lr_path"}`.
-        outside: read files, too, that a CSV file lists outside of its folder.
+        names: templates of names, such as `{"lr": "{}x4"}`, where `{}` is the name of the scene; files of targets
+            without a template have that name. A template may have folders: `"X4/{}x4"`.
+        on_error: `raise` one DataError for all defects, and for a file that later cannot be read or transformed; or
+            `skip`: leave out defective scenes, list them in `defects` and in the log, and replace a sample that later
+            fails by another.
+        check: `headers` reads the header of every file; `names` only checks names.
+        split: with `files`: the split whose rows are taken.
+        weights: a number for each sample, kept as `ds.weights`, instead of the CSV file's column.
+        samples_per_epoch: length of the dataset, when it is not the number of scenes: scenes are repeated with other
+            draws, or only the first ones are used.
+        mode, seed, optimize, exif, max_pixels, depth, frames, cache: as in `ImageFolder`.
+        channels: 1, 3 or 4; None: as the recipe's inputs say, or 3. Grey is repeated.
+        columns: the CSV file's names of columns, by the names that they have here: `{"lr": "lr_path"}`.
+        outside: also read files that a CSV file lists outside its folder.
         save_applied_params: add `applied` and `window` to every sample.
 
     Attributes:
-        targets: names of the files of a scene, the largest scale first.
-        defects: what was left out with `on_error="skip"`.
-        cropped: what is cut off images that are larger than the scales allow, one entry a target.
+        targets: names of the targets that are read, the largest scale first.
+        defects: the defects of scenes that were left out, with `on_error="skip"`.
+        cropped: what is cut off images that are larger than the scales allow, an entry for each such target.
         pipeline: the compiled recipe.
 
     Raises:
         DataError: missing partners, ambiguous names, files that cannot be read, sizes that do not fit the scales,
-            channels that differ, images smaller than the crop: all in one text, with every file named.
+            channels that differ, images smaller than the crop: all in one text that names every file.
         RecipeError: the recipe is not valid, of another kind, or has no section for `mode`.
 
     >>> import tempfile, pathlib, cv2, numpy as np
@@ -101,7 +100,7 @@ class PairedImages(RecipeDataset):
         cache: bool = True,
         columns: Mapping[str, str] | None = None,
         outside: bool = False,
-        **how: Unpack[Settings],
+        **settings: Unpack[Settings],
     ) -> None:
         def table() -> Columns:
             if check not in ("headers", "names"):
@@ -117,10 +116,10 @@ class PairedImages(RecipeDataset):
                 _log.warning("%s", note)
             return checks.table_of_scenes(pairs)
 
-        super().__init__(table, recipe, **how)
+        super().__init__(table, recipe, **settings)
 
     def paths(self, index: int) -> dict[str, str]:
-        """The file of each target of a sample, by the target's name; IndexError where `ds[index]` raises one."""
+        """The file of each target of a sample, by the target's name; IndexError for an index out of range."""
         return self.table.paths(self.sample_keys.row(index))
 
 

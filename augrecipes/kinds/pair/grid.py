@@ -1,4 +1,4 @@
-"""The grids of a pair: one scene, sampled by every target at its own scale; and that scene between two steps.
+"""The grids of a pair, which samples one scene at the scale of each target; and the scene between two steps.
 
 A pixel of the common grid, a cell, is a whole number of pixels on every target. Windows are drawn in cells, and a cell
 is cut from every target or from none: that keeps crops aligned, for any number of scales.
@@ -23,7 +23,7 @@ Factors = Mapping[str, int]
 
 
 def scale_factors(scales: Mapping[str, int]) -> dict[str, int]:
-    """The scale factors of targets of these relative scales.
+    """The scale factors of targets with these relative scales: the scales over their greatest common divisor.
 
     >>> scale_factors({"lr": 1, "hr": 4}), scale_factors({"a": 2, "b": 3}), scale_factors({"lr": 2, "hr": 4})
     ({'lr': 1, 'hr': 4}, {'a': 2, 'b': 3}, {'lr': 1, 'hr': 2})
@@ -37,11 +37,11 @@ def common_size(sizes: Mapping[str, Sequence[int]], factors: Factors) -> Size:
 
     Args:
         sizes: height and width of each target, px; or its whole shape.
-        factors: of every target in `sizes`.
+        factors: the scale factor of every target in `sizes`.
 
     Raises:
-        DataError: the targets are not one scene. What is left of a target beyond its last whole cell is less than a
-            cell (the field's mod-crop: it is cut off at the bottom and at the right).
+        DataError: the targets differ in their number of whole cells, or are smaller than a cell. A remainder of less
+            than a cell is allowed; it is cut off at the bottom and at the right (mod-crop, in super-resolution).
 
     >>> common_size({"lr": (75, 112), "hr": (300, 451)}, {"lr": 1, "hr": 4})
     (75, 112)
@@ -71,7 +71,7 @@ def _px(size: Size) -> str:
 
 
 def inputs_of(name: str, inputs: Inputs, factors: Factors) -> Inputs:
-    """The inputs of one target: `min_size` counts pixels of the coarsest."""
+    """The inputs of one target, with `min_size`, which is in pixels of the coarsest target, scaled to it."""
     if inputs.min_size is None:
         return inputs
     coarsest = min(factors.values())
@@ -80,12 +80,12 @@ def inputs_of(name: str, inputs: Inputs, factors: Factors) -> Inputs:
 
 
 def window_shown(matrix: Matrix, size: Size, factor: int) -> tuple[int, int, int, int]:
-    """The window (y0, x0, y1, x1) of a target as it came, px, that is left of a scene that was cut, flipped and turned.
+    """The window (y0, x0, y1, x1) of a target's source, px, that a cropped, flipped and turned scene shows.
 
     Args:
-        matrix: from cells of the scene as it came to those that are left.
-        size: rows and columns of these.
-        factor: of the target.
+        matrix: the map from cells of the source to cells of the result.
+        size: rows and columns of cells of the result.
+        factor: scale factor of the target.
     """
     rows, columns = size
     corners = np.linalg.inv(matrix) @ [[-0.5, columns - 0.5], [-0.5, rows - 0.5], [1, 1]]
@@ -95,14 +95,14 @@ def window_shown(matrix: Matrix, size: Size, factor: int) -> tuple[int, int, int
 
 @dataclass(slots=True)
 class Scene:
-    """What a pair's steps change in place.
+    """The images of a pair between two steps, which change them in place.
 
     Attributes:
-        arrays: by target, H×W×C; targets that a Degrade makes appear when it has run.
+        arrays: H×W×C by target; a target that a Degrade makes is added when the Degrade runs.
         factors: pixels along a cell of the common grid, by target.
-        matrix: from cells of the scene as it came to those of now; None where nobody asks, or a step has padded or
-            resampled them.
-        stages: takes the images after each step, (label, {target: image}); None: nobody asks.
+        matrix: the map from cells of the source to current cells; None where it is not needed, or after padding or
+            resampling.
+        stages: receives the images after each step, (label, {target: image}); None: it is not needed.
     """
 
     arrays: dict[str, np.ndarray]
@@ -111,20 +111,20 @@ class Scene:
     stages: list[tuple[str, dict[str, np.ndarray]]] | None = None
 
     def add_stage(self, label: str, **more: np.ndarray) -> None:
-        """Copy the images as they are now to `stages`; `more`: instead of those of the same name, or beside them."""
+        """Append a copy of the current images to `stages`; those in `more` replace or join them."""
         if self.stages is not None:
             images = {**self.arrays, **more}
             self.stages.append((label, {name: np.array(images[name]) for name in self.factors if name in images}))
 
     def present(self, names: tuple[str, ...]) -> list[str]:
-        """The targets of `names` that are there, the coarsest first, and by name where they are of one scale."""
+        """The targets of `names` that the scene has, the coarsest first, then by name."""
         return sorted((name for name in names if name in self.arrays), key=lambda name: (self.factors[name], name))
 
     def size(self) -> Size:
-        """Rows and columns of cells; DataError where the targets no longer fit together."""
+        """Rows and columns of cells; DataError where the targets no longer fit each other."""
         return common_size({name: array.shape for name, array in self.arrays.items()}, self.factors)
 
     def stand_in(self) -> np.ndarray:
-        """A read-only array with one pixel a cell, and no memory: what windows and turns are drawn on."""
+        """A read-only array of a pixel per cell, without memory, on which windows and turns are drawn."""
         array = next(iter(self.arrays.values()))
         return stand_in((*self.size(), array.shape[2]), array.dtype)

@@ -1,4 +1,4 @@
-"""The steps of a pair lowered, and as programs, one a target: what each step is to it, and where samples leave them."""
+"""Lowers the steps of a pair to a native program for each target, with exits for steps that Python runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _RESIZES = (EFFECTS.RESIZES, EFFECTS.SCALES)
 
 
 def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowered:
-    """A step of a pair recipe, lowered; `targets` are those of the group around it."""
+    """Lower a step of a pair recipe; `targets` are those of the group around it."""
     if step.name == groups.DEGRADE:
         children, _ = lower(step.steps)
         return Lowered(step, Degrade(step, [*transforms_of(children)]), children)
@@ -38,7 +38,7 @@ def lower_pair(step: Step, targets: tuple[str, ...], factors: Factors) -> Lowere
 
 
 def opened(lowered: Sequence[Lowered]) -> Iterator[Lowered]:
-    """The steps, and those inside them."""
+    """The steps, each followed by the steps inside it."""
     for entry in lowered:
         yield entry
         yield from opened(entry.children)
@@ -51,29 +51,31 @@ def pair_programs(
     factors: Factors,
     call: Callable[..., Any],
 ) -> PairPrograms:
-    """The steps of a pair's pipeline as programs.
+    """Make native programs of the steps of a pair's pipeline.
 
     Args:
         lowered: the steps, in order.
-        maker: of the pipeline's programs.
-        sinks: of the targets that come out.
+        maker: makes the pipeline's programs.
+        sinks: sinks by output target.
         factors: scale factors, by target.
         call: see `PairPrograms`.
 
     Raises:
-        OpaqueError: they do not run as such; it says why.
+        OpaqueError: the steps cannot run natively; says why.
     """
     names = frozenset(sinks)
     programs = {name: maker.steps(_ops(lowered, name, names, maker.sites), sink) for name, sink in sinks.items()}
-    every = (entry.transform for entry in opened(lowered))
-    steps: dict[int, Any] = {id(step.step): step for step in every if isinstance(step, PairStep)}
+    transforms = (entry.transform for entry in opened(lowered))
+    steps: dict[int, Any] = {id(step.step): step for step in transforms if isinstance(step, PairStep)}
     degrading = (entry for entry in lowered if isinstance(entry.transform, Degrade))
     steps |= {id(entry.transform): _degrade_program(entry, maker, call) for entry in degrading}
     opaque = {place: exit_step for program in programs.values() for place, exit_step in program.opaque.items()}
     exits, stops = dict[int, PairExit](), list[str]()
     for place, (transform, forced) in sorted(opaque.items()):
         step = steps[id(transform)]
-        exits[place] = PairExit(step, forced, tuple(name for name, each in programs.items() if place in each.opaque))
+        exits[place] = PairExit(
+            step, forced, tuple(name for name, program in programs.items() if place in program.opaque)
+        )
         stops += step.program.stops if isinstance(step, DegradeProgram) else [maker.sites[id(transform)][0]]
     unfinished = tuple(name for name, program in programs.items() if not program.writes)
     return PairPrograms(programs, exits, factors, maker.position, call, tuple(stops), unfinished)
@@ -82,7 +84,7 @@ def pair_programs(
 def _ops(
     lowered: Sequence[Lowered], name: str, names: frozenset[str], sites: Mapping[int, tuple[str, bool]]
 ) -> Iterator[tuple[Any, Op]]:
-    """The steps of a pair's pipeline as ops of one target of several."""
+    """The steps of a pair's pipeline as ops of the target `name`."""
     present = names.difference(entry.transform.target for entry in lowered if isinstance(entry.transform, Degrade))
     for entry in lowered:
         if isinstance(entry.transform, Degrade):
@@ -95,11 +97,11 @@ def _ops(
 
 @dataclass(frozen=True, slots=True)
 class _TargetWalk(Walk):
-    """A way through the steps of a pair, as one of its targets goes.
+    """A walk through the steps of a pair that encodes them for one target.
 
     Attributes:
-        name: of the target.
-        present: the targets that are there; it may not be one of them yet.
+        name: the target.
+        present: the targets that the scene has at this step; the target itself may be missing yet.
     """
 
     name: str = ""
@@ -120,7 +122,7 @@ class _TargetWalk(Walk):
         yield from (first, *rest)
 
     def _shared(self, step: PairStep) -> Op:
-        if not is_gated(step.step):  # nobody else knows when it acts
+        if not is_gated(step.step):  # only the step itself decides whether it acts
             return Op(*self.sites[id(step.step)], 1.0, EXIT, may_exit=True)
         op = replace(self.op(step.step, encode_alone), may_exit=True)
         if op.numbers.draw == IN_PYTHON or op.numbers.drawn_in_python or not self._is_native(step, op.numbers):
@@ -128,19 +130,19 @@ class _TargetWalk(Walk):
         return replace(op, cell=step.factors[self.name] if step.how == "window" else 1)
 
     def _is_native(self, step: PairStep, numbers: NativeOp) -> bool:
-        """Whether the kernels do what such a step does to its targets, and all still fit: nobody asks behind it."""
+        """Whether the kernels run a step so that all targets still fit each other; nothing checks that afterwards."""
         together = self.present.intersection(step.names)
         if numbers.effect == EFFECTS.KEEPS:
             return True
         if step.how in _MOVES:
             return numbers.effect in _MOVES[step.how] and together == self.present
-        # Of several targets, the coarsest tells what is drawn: that may depend on its size.
+        # Several targets draw on the coarsest of them, and the draw may depend on its size.
         return step.how == "plain" and len(together) == 1 and numbers.changes and numbers.effect not in _WARPS
 
 
 def _degrade_program(entry: Lowered, maker: ProgramMaker, call: Callable[..., Any]) -> DegradeProgram:
-    """A Degrade with a program of its steps."""
-    entry.transform.set_target_size((1, 1))  # its steps are tried before a sample has a size
+    """Make a native program of the steps of a Degrade."""
+    entry.transform.set_target_size((1, 1))  # a placeholder: encoding runs the steps before a sample has a size
     steps = [
         (step, replace(op, numbers=EXIT) if op.numbers.drawn_in_python else op)
         for step, op in Walk(maker.sites).lower(entry.children)
@@ -148,7 +150,11 @@ def _degrade_program(entry: Lowered, maker: ProgramMaker, call: Callable[..., An
     program = maker.steps(steps, Sink(UINT8_HWC))
     exits = program.opaque
     resizes = {place: pair for place, pair in enumerate(steps) if pair[1].numbers.effect in _RESIZES}
-    # Samples leave the program where the kernels lack a size, too.
+    # Samples also leave the program at resizes, where the kernels may not support the size.
     program.opaque = {place: (step, op.forced) for place, (step, op) in resizes.items()} | dict(exits)
-    to_target = (place for place, (step, _) in resizes.items() if isinstance(step, resize_to_target.ResizeToTarget))
-    return DegradeProgram(entry.transform, program, tuple(place for place in to_target if place not in exits), call)
+    target_resizes = (
+        place for place, (step, _) in resizes.items() if isinstance(step, resize_to_target.ResizeToTarget)
+    )
+    return DegradeProgram(
+        entry.transform, program, tuple(place for place in target_resizes if place not in exits), call
+    )

@@ -1,11 +1,11 @@
-"""Which files of several targets show the same scene: by name, never by the order in which a folder lists them.
+"""Pairs the files of several targets that show the same scene: by name, never by their order in a folder.
 
-The files of a target are named in one way, such as ``{}`` and ``{}x4``. Where nobody says which (`names=`), it is what
-the field adds to names (`_HR`, `_GT`, `x4`, `_LRBI_x3`, `_SRF_4_LR`, `HR_` in front), under which most scenes have both
-files. Whatever is left over is a defect: files are never paired one by one by guess.
+The names of a target's files follow one template, such as ``{}`` or ``{}x4``. Without `names=`, the templates are
+chosen from the usual suffixes and prefixes (`_HR`, `_GT`, `x4`, `_LRBI_x3`, `_SRF_4_LR`, `HR_`) so that most scenes
+have both files. A file without a partner is a defect: single files are never paired by a guess.
 
-Folders below the roots count where the targets have the same ones: ``a/1`` and ``b/1`` are two scenes. Where they
-have none in common, names alone decide.
+Folders below the roots are part of the name where the targets have the same folders: ``a/1`` and ``b/1`` are two
+scenes. Where they share none, file names alone decide.
 """
 
 import os
@@ -24,14 +24,14 @@ from augrecipes.sources.listing import list_folders
 from augrecipes.sources.names import Scenes, by_scene, match_folders, stem, template
 from augrecipes.sources.paths import Roots
 
-_Files = Mapping[str, str]  # paths, and their names below the root, without extension
+_Files = Mapping[str, str]  # from paths to names relative to the root, without extension
 
-_LAST = re.compile(
+_SUFFIX = re.compile(
     r"(?i)(?:[-_. ](?:hr|gt|hq|lq|lr[a-z]*\d*|bicubic|down[a-z]*|srf[-_]?\d+|\d{1,2}x)|[-_. ]?[x×]\d{1,2}m?)$"
 )
-_FIRST = re.compile(r"(?i)(?:hr|gt|hq|lr|lq)[-_. ](?=.)")
+_PREFIX = re.compile(r"(?i)(?:hr|gt|hq|lr|lq)[-_. ](?=.)")
 _SCALE = re.compile(r"[xX×](\d{1,2}(?:\.\d+)?)|(?<!\d)(\d{1,2})[xX](?!\d)")
-_MOST_WAYS = 4  # of naming a target's files, and of reading one name, that are tried besides the plain one
+_MOST_TEMPLATES = 4  # templates besides ``{}`` that are tried for a target, and for a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Cropped:
     """What is cut off the images of one target, because they are larger than the scales allow.
 
     Attributes:
-        target: its name.
-        count: images that are cut.
-        total: images that were looked at.
+        target: name of the target.
+        count: number of images that are cut.
+        total: number of images that were checked.
         most: the most pixels that are cut off a side.
-        first: path of the first such image.
-        before: its (height, width).
-        after: what is used of it, at the top left.
+        first: path of the first image that is cut.
+        before: (height, width) of that image, px.
+        after: (height, width) of its top left part that is used, px.
     """
 
     target: str
@@ -67,17 +67,17 @@ class Cropped:
 
 @dataclass(slots=True)
 class PairScenes:
-    """Scenes of which every target has one file, before and after the files were checked.
+    """The scenes of a dataset, each with a file for every target, before and after their files are checked.
 
     Attributes:
-        targets: their names, the one of the largest scale first.
-        scenes: one path a target, in the order of `targets`; sorted by root, then by path.
-        defects: what is wrong with files, and with those that belong to no scene.
+        targets: names of the targets, the largest scale first.
+        scenes: the paths of each scene, in the order of `targets`; sorted by root, then by path.
+        defects: defects of files and scenes, and files that belong to no scene.
         listed: number of files of each target.
-        roots: folders, for names that do not depend on where the data lies.
-        notes: what is no defect and should be known all the same.
-        columns: of a CSV file, for the scenes.
-        cropped: what is cut off their images, once these were looked at.
+        roots: folders to which the names of files are relative.
+        notes: sentences for the log on what is no defect.
+        columns: labels, weights and such of the scenes, from a CSV file.
+        cropped: what is cut off images, once their headers are checked.
     """
 
     targets: tuple[str, ...]
@@ -97,18 +97,18 @@ def pair(
     """Find the scenes of which every target has exactly one file.
 
     Args:
-        roots: of each target: a folder, or a list of folders. Lists of one length are data sets side by side, whose
-            i-th folders belong together; a single folder beside a list goes with all of them. `lr_2` is another version
-            of `lr`.
-        scales: relative grid of each target.
-        names: templates such as ``{"lr": "{}x4"}``: the name of a target's file below its root, where ``{}`` is the
-            scene, which is the whole name where a target has no template. Files of other names are left out, with a
-            note. Without it they are found.
+        roots: for each target a folder, or a list of folders. Lists of equal length are several data sets, whose i-th
+            folders belong together; a single folder beside lists belongs to all of them. `lr_2` is another version of
+            `lr`.
+        scales: relative scale of each target.
+        names: templates such as ``{"lr": "{}x4"}`` of a target's file names below its root, where ``{}`` is the scene's
+            name, and a file's whole name without a template. Files with other names are left out, with a note. None:
+            templates are chosen by the usual suffixes and prefixes.
         cache: see `augrecipes.sources.listing.list_folders`.
-        optional: targets of which scenes need no file; paths of theirs may be empty.
+        optional: targets for which a scene needs no file; their paths may be empty.
 
     Raises:
-        DataError: a root is missing or empty, a template is none, or one file would be of two targets.
+        DataError: a root is missing or empty, a template is invalid, or a file would belong to two targets.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as root:
@@ -126,35 +126,35 @@ def pair(
     if unknown := sorted(set(names or ()) - set(order)):
         raise DataError(f"names= has {', '.join(unknown)}; the targets that are read are {', '.join(order)}")
     lists = {name: _texts(roots[name]) for name in order}
-    spare = {name for name in order if target_of(name, scales) in optional}
+    optional_names = {name for name in order if target_of(name, scales) in optional}
     scales = with_versions(scales, order)
     patterns = {name: template((names or {}).get(name, "{}")) for name in order}
     pairs = PairScenes(tuple(order), listed=dict.fromkeys(order, 0), roots=[*chain(*lists.values())])
     for part in _side_by_side(lists):
         files = _files(part, cache=cache)
-        for name, some in files.items():
-            pairs.listed[name] += len(some)
+        for name, texts in files.items():
+            pairs.listed[name] += len(texts)
             if names:
-                files[name] = {path: text for path, text in some.items() if patterns[name].fullmatch(text)}
-                if left := [path for path in some if path not in files[name]]:
-                    what = f"{counted(len(left), 'file')} of {name}, {left[0]} first: not named {names.get(name, '{}')}"
-                    pairs.notes.append(f"{what}, and not read")
+                files[name] = {path: text for path, text in texts.items() if patterns[name].fullmatch(text)}
+                if others := [path for path in texts if path not in files[name]]:
+                    which = f"{counted(len(others), 'file')} of {name}, {others[0]} first"
+                    pairs.notes.append(f"{which}: not named {names.get(name, '{}')}, and not read")
         ratios = {name: Fraction(scales[order[0]], scales[name]) for name in order}
-        _match(files, ratios, patterns if names else None, pairs, spare)
+        _match(files, ratios, patterns if names else None, pairs, optional_names)
     return pairs
 
 
 def name_templates(name: str) -> Iterator[str]:
-    """Templates that a name may be made by, besides ``{}``.
+    """Templates that a name may follow, besides ``{}``.
 
     >>> list(name_templates("img_1_HR_x4")), list(name_templates("LR_baby"))
     (['{}_x4', '{}_HR_x4'], ['LR_{}'])
     """
-    at = len(name)
-    for _ in range(_MOST_WAYS):
-        if (match := _LAST.search(name, 0, at)) and (at := match.start()):
-            yield f"{{}}{name[at:]}"
-    if match := _FIRST.match(name):
+    end = len(name)
+    for _ in range(_MOST_TEMPLATES):
+        if (match := _SUFFIX.search(name, 0, end)) and (end := match.start()):
+            yield f"{{}}{name[end:]}"
+    if match := _PREFIX.match(name):
         yield f"{match[0]}{{}}"
 
 
@@ -163,7 +163,7 @@ def _texts(roots: Roots) -> list[str]:
 
 
 def _side_by_side(lists: Mapping[str, list[str]]) -> Iterable[Mapping[str, list[str]]]:
-    """Folders that belong together, by target: one data set after another."""
+    """The folders of each data set, by target."""
     if empty := [name for name, paths in lists.items() if not paths]:
         raise DataError(f"no folder was given for {empty[0]}")
     lengths = {len(paths) for paths in lists.values()}
@@ -172,12 +172,12 @@ def _side_by_side(lists: Mapping[str, list[str]]) -> Iterable[Mapping[str, list[
     if len(lengths - {1}) == 1:
         return [lists]
     text = ", ".join(f"{name}: {len(paths)}" for name, paths in lists.items())
-    what = f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together"
-    raise DataError(f"{what}; give lists of one length, or one folder for a target")
+    problem = f"the lists of folders differ in length ({text}): the i-th folders of all targets belong together"
+    raise DataError(f"{problem}; give lists of one length, or one folder for a target")
 
 
 def _files(lists: Mapping[str, list[str]], *, cache: bool) -> dict[str, _Files]:
-    """The files of each target, sorted by path, without those in folders of other targets inside its own."""
+    """The files of each target, sorted by path, without folders of other targets inside its own."""
     files: dict[str, _Files] = {}
     problems: list[str] = []
     for target, roots in lists.items():
@@ -196,27 +196,27 @@ def _files(lists: Mapping[str, list[str]], *, cache: bool) -> dict[str, _Files]:
 
 
 def _find_names(large: _Files, small: _Files, ratio: Fraction) -> tuple[Scenes[str], Scenes[str]]:
-    """The scenes of both by the names under which most have both files.
+    """The files of two targets by scene, with the templates under which most scenes have both files.
 
-    Of equals those that say the scale, then the shortest.
+    Ties go to templates that state the scale, then to the shortest.
     """
-    ways = []
+    candidates = []
     for files in (large, small):
         seen = Counter(text for name in files.values() for text in name_templates(name.rpartition("/")[2]))
-        texts = ["{}", *(text for text, _ in seen.most_common(_MOST_WAYS))]
-        ways.append([(text, by_scene(files, template(text))) for text in texts])
-    best = (-1, False, 0), ways[0][0][1], ways[1][0][1]
-    for (text, some), (said, others) in product(*ways):
-        two = match_folders(some, others)
-        score = len(two[0].keys() & two[1].keys()), _scale_in(said) == ratio, -len(text + said)
-        best = max(best, (score, *two), key=lambda scored: scored[0])
+        texts = ["{}", *(text for text, _ in seen.most_common(_MOST_TEMPLATES))]
+        candidates.append([(text, by_scene(files, template(text))) for text in texts])
+    best = (-1, False, 0), candidates[0][0][1], candidates[1][0][1]
+    for (large_text, large_scenes), (small_text, small_scenes) in product(*candidates):
+        both = match_folders(large_scenes, small_scenes)
+        score = len(both[0].keys() & both[1].keys()), _scale_in(small_text) == ratio, -len(large_text + small_text)
+        best = max(best, (score, *both), key=lambda scored: scored[0])
     return best[1:]
 
 
 def _scale_in(text: str) -> Fraction | None:
-    """The scale that a name speaks of."""
-    said = _SCALE.search(text)
-    return Fraction(said[1] or said[2]) if said else None
+    """The scale that a name states."""
+    match = _SCALE.search(text)
+    return Fraction(match[1] or match[2]) if match else None
 
 
 def _match(
@@ -224,15 +224,15 @@ def _match(
     ratios: Mapping[str, Fraction],
     patterns: Mapping[str, re.Pattern[str]] | None,
     pairs: PairScenes,
-    spare: Collection[str],
+    optional: Collection[str],
 ) -> None:
-    """Add the scenes of one data set: the largest target's files against those of each of the others.
+    """Match the files of the largest target with those of each other target, and add the scenes of one data set.
 
-    `spare`: those that scenes need not have.
+    `optional`: targets for which a scene needs no file.
     """
     first, *others = pairs.targets
     partners: dict[str, dict[str, str]] = {}
-    spoilt: set[str] = set()
+    ambiguous: set[str] = set()
     for name in others:
         large, small = files[first], files[name]
         if patterns is None:
@@ -240,28 +240,29 @@ def _match(
         else:
             scenes = match_folders(by_scene(large, patterns[first]), by_scene(small, patterns[name]))
         partners[name] = {}
-        for scene, these in scenes[0].items():
-            theirs = scenes[1].get(scene, [])
-            if both := set(these) & set(theirs):
+        for scene, large_files in scenes[0].items():
+            small_files = scenes[1].get(scene, [])
+            if both := set(large_files) & set(small_files):
                 example = f'names={{"{first}": "{{}}_HR", "{name}": "{{}}_LR"}}'
                 raise DataError(f"{first} and {name} lie in one folder, {min(both)} is one of both: give each a folder "
                                 f"of its own, or say how the files of each are named, as in {example}")  # fmt: skip
-            if len(these) == len(theirs) == 1:
-                partners[name][these[0]] = theirs[0]
-            elif theirs:
-                spoilt.update(these, theirs)
-                every = (*these, *theirs)
-                pairs.defects.append(Defect("ambiguous", every, f"one scene, several files: {', '.join(every)}"))
+            if len(large_files) == len(small_files) == 1:
+                partners[name][large_files[0]] = small_files[0]
+            elif small_files:
+                candidates = (*large_files, *small_files)
+                ambiguous.update(candidates)
+                text = f"one scene, several files: {', '.join(candidates)}"
+                pairs.defects.append(Defect("ambiguous", candidates, text))
     for path in files[first]:
-        lacking = [name for name in others if path not in partners[name] and name not in spare]
-        if lacking and path not in spoilt:
+        lacking = [name for name in others if path not in partners[name] and name not in optional]
+        if lacking and path not in ambiguous:
             pairs.defects.append(Defect("missing", (path,), f"{path}: no {' and no '.join(lacking)}"))
     for name in others:
-        paired = spoilt.union(partners[name].values())
+        paired = ambiguous.union(partners[name].values())
         for path in [path for path in files[name] if path not in paired]:
-            said = _scale_in(files[name][path].rpartition("/")[2])
-            odd = f"; its name says ×{said}, and {name} is ×{ratios[name]}" if said not in (None, ratios[name]) else ""
+            scale, ratio = _scale_in(files[name][path].rpartition("/")[2]), ratios[name]
+            odd = "" if scale in (None, ratio) else f"; its name says ×{scale}, and {name} is ×{ratio}"
             pairs.defects.append(Defect("missing", (path,), f"{path}: no {first}{odd}"))
     rows = ((path, *(partners[name].get(path, "") for name in others)) for path in files[first])
-    needed = [k for k, name in enumerate(pairs.targets) if name not in spare]
-    pairs.scenes += [paths for paths in rows if all(paths[k] for k in needed) and spoilt.isdisjoint(paths)]
+    needed = [k for k, name in enumerate(pairs.targets) if name not in optional]
+    pairs.scenes += [paths for paths in rows if all(paths[k] for k in needed) and ambiguous.isdisjoint(paths)]

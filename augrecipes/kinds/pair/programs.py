@@ -1,4 +1,4 @@
-"""Pairs through programs: one for each target, all with the same draws; sample by sample, or side by side."""
+"""Runs pairs by native programs, one for each target with the same draws, as single samples or as batches."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class PairExit(NamedTuple):
     """A step at which samples of a pair leave their programs.
 
     Attributes:
-        step: it.
-        forced: its group has chosen it, so that it acts whatever its first draw would be.
-        names: the targets that leave there.
+        step: the step.
+        forced: whether its group has chosen it, so that it acts whatever its gate would draw.
+        names: the targets that leave their programs here.
     """
 
     step: PairStep | DegradeProgram
@@ -35,18 +35,18 @@ class PairExit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairPrograms:
-    """What carries out the samples of a pair recipe natively, from one step of albumentations' to the next.
+    """The native programs of a pair recipe, which run its samples between the steps that Python runs.
 
-    One thread at a time.
+    To be used by one thread at a time.
 
     Attributes:
-        by_target: a program for each target that comes out; the same step has the same place in each.
-        exits: the steps at which samples leave them, by their places.
+        by_target: a program for each output target; a step has the same place in each.
+        exits: the steps at which samples leave the programs, by place.
         factors: scale factors, by target.
         position: moves the generators of all steps to a sample's key.
-        call: calls a step at an exit: (step, what it does, its arguments) → what it leaves.
-        stops: labels of the steps that albumentations carries out.
-        unfinished: the targets whose results still go to their sinks.
+        call: calls a step at an exit: (step, function, *arguments) → the function's result.
+        stops: labels of the steps that albumentations runs.
+        unfinished: the targets whose results still need their sinks.
     """
 
     by_target: Mapping[str, Program]
@@ -59,30 +59,30 @@ class PairPrograms:
 
     def __iter__(self) -> Iterator[Program]:
         yield from self.by_target.values()
-        yield from (each.step.program for each in self.exits.values() if isinstance(each.step, DegradeProgram))
+        yield from (step.program for step, _, _ in self.exits.values() if isinstance(step, DegradeProgram))
 
     def run_batch(
         self, epoch: int, indices: Sequence[int] | np.ndarray, images: Mapping[str, MappedImages], array: TargetArray
     ) -> Sequence[int] | None:
-        """Make samples of one size side by side, as far as they come to no exit.
+        """Make a batch of samples of one size, except those that come to an exit.
 
         Args:
-            epoch: of the draws.
-            indices: that key the draws.
-            images: by target; what they have beyond their last whole cells is left out.
-            array: gives the memory for a target's results.
+            epoch: the epoch, which keys the draws.
+            indices: the index of each sample, which keys its draws.
+            images: images by target; remainders of less than a cell are cut off.
+            array: makes the array for a target's results.
 
         Returns:
-            Those that are to be made one by one, of all targets. None where sizes differ.
+            The positions of samples that are to be made one by one; None where results differ in size.
         """
         everything = range(len(indices))
         sizes = {name: mapped.shapes[:, :2] // self.factors[name] for name, mapped in images.items()}
         size = next(iter(sizes.values()))
         if sizes.keys() != self.by_target.keys() or self.unfinished:
-            return everything  # a Degrade is to make the others, or sinks write them
+            return everything  # a Degrade makes a target, or sinks finish it
         if not (size > 0).all() or any((other != size).any() for other in sizes.values()):
             return everything
-        keys, left = np.zeros((len(indices), 2), np.uint64), set[int]()
+        keys, remaining = np.zeros((len(indices), 2), np.uint64), set[int]()
         keys[:, 0] = indices
         for name, program in sorted(self.by_target.items(), key=lambda item: not item[1].stops):
             factor = self.factors[name]
@@ -90,17 +90,17 @@ class PairPrograms:
             not_made = program.run_batch(epoch, keys, whole, lambda *form, name=name: (array(name, *form), everything))
             if not_made is None or len(not_made) == len(indices):
                 return not_made
-            left.update(not_made)
-        return sorted(left)
+            remaining.update(not_made)
+        return sorted(remaining)
 
 
 class PairRun:
-    """Images of one scene on their way through the programs of their targets, from exit to exit. No step comes twice.
+    """A run of one scene through the programs of its targets, from exit to exit.
 
     Args:
-        programs: that carry them.
-        key: of the sample.
-        images: of the targets that are given, without what they have beyond their last whole cells.
+        programs: the programs.
+        key: the sample's key.
+        images: images by target, cut to whole cells.
 
     Raises:
         PythonFallback: the kernels do not take the sample.
@@ -115,14 +115,14 @@ class PairRun:
         self._programs, self._key = programs, key
         self._images: dict[str, Any] = {**images}
         self._begins: dict[str, int] = {}
-        self._exits: dict[str, int] = {}  # the targets that are at one
+        self._exits: dict[str, int] = {}  # the exit at which a target waits
         self._results: dict[str, Any] = {}
 
     def finish(self, allocate: Callable[[str], sink.Allocate]) -> dict[str, Any]:
-        """The results by target, before their sinks where programs do not write what those make.
+        """Run the scene to its end; returns the results by target, those of `unfinished` before their sinks.
 
         Args:
-            allocate: gives what makes the memory for that of a target.
+            allocate: returns the allocator of a target's result.
 
         Raises:
             PythonFallback: the kernels do not take the sample, or a step fails.
@@ -137,7 +137,7 @@ class PairRun:
         return self._results
 
     def _run_program(self, name: str, allocate: Callable[[str], sink.Allocate]) -> None:
-        """Carry a target to its next exit, or to its end."""
+        """Run a target's program to its next exit, or to its end."""
         program = self._programs.by_target[name]
         memory = allocate(name) if program.writes else np.empty
         result = program.run_one(*self._key, self._images[name], memory, self._begins.get(name, END))
@@ -149,14 +149,14 @@ class PairRun:
             self._results[name] = result
 
     def _next_exit(self) -> int:
-        """The first exit at which all targets are that take part in its step."""
+        """The first exit at which all targets of its step wait."""
         for place in sorted(set(self._exits.values())):
             if all(self._exits.get(name) == place for name in self._programs.exits[place].names):
                 return place
         raise PythonFallback
 
     def _run_step(self, place: int) -> list[str]:
-        """Run the step at an exit; the targets that go on from there."""
+        """Run the step at an exit; returns the targets that continue."""
         programs, (step, forced, names) = self._programs, self._programs.exits[place]
         programs.position(*self._key)
         try:
@@ -164,7 +164,7 @@ class PairRun:
                 images = programs.call(step.degrade, self._degrade, step, *names)
             else:
                 images = programs.call(step, self._share, step, forced, names)
-        except Exception as error:  # the whole sample, as it is written, says where
+        except Exception as error:  # the Python fallback raises the error again and names the step
             raise PythonFallback from error
         for name in names:
             del self._exits[name]
@@ -177,7 +177,7 @@ class PairRun:
         height, width = (n // factors[source] * factors[target] for n in image.shape[:2])
         try:
             result = step.run(self._key, image, (height, width))
-        except PythonFallback:  # on the way there are sizes that the kernels do not make
+        except PythonFallback:  # the kernels lack a size in between
             self._programs.position(*self._key)
             scene = Scene({source: image}, factors)
             step.degrade.act(scene)
@@ -192,5 +192,5 @@ class PairRun:
         if len(names) < len(self._images) and any(
             image.shape[:2] != self._images[name].shape[:2] for name, image in images.items()
         ):
-            raise PythonFallback  # it may not fit the others any more
+            raise PythonFallback  # the size may no longer fit the other targets
         return images

@@ -1,4 +1,4 @@
-"""The files of pairs: listed as the Dataset does, and looked at one by one, each defect reported; no torch here."""
+"""Lists the files of pairs as the Dataset does, and checks them for defects. Imports no torch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -24,12 +24,12 @@ from augrecipes.sources.files import read_image
 from augrecipes.sources.sample import DataArguments, RecipeSource, decode_arguments
 
 TABLE = Columns
-_FINE, _BROAD = 1.0, 8.0  # px: standard deviations of the blurs whose difference is looked at
+_FINE, _BROAD = 1.0, 8.0  # px, standard deviations of the two Gaussians
 _LEVELS = Inputs()  # of 8 bits
-_FAINT = 1.2  # levels: less than this between fine and broad is no evidence
-_SAME = 0.35  # correlation below which two images are not taken for one scene
-_SURE, _MARGIN = 0.6, 0.05  # correlation from which on a shift is believed, and by which it exceeds that in place
-_FARTHEST = 12  # px: shifts that are tried
+_FAINT = 1.2  # grey levels: a smaller standard deviation of the difference of Gaussians is no evidence
+_SAME = 0.35  # least correlation of two images of one scene
+_SURE, _MARGIN = 0.6, 0.05  # least correlation of a shift, and its least excess over the correlation without shift
+_FARTHEST = 12  # px, the largest shift that is tried
 __all__ = ["TABLE", "check", "check_roots", "find", "scenes_of", "size_faults"]
 
 
@@ -37,15 +37,15 @@ def scenes_of(
     recipe: Recipe, mode: Mode, targets: Sequence[str], roots: Any, files: Any, check: Check | None, *, strict: bool,
     decode: Mapping[str, Any], **more: Any,
 ) -> pairing.PairScenes:  # fmt: skip
-    """List scenes, in folders by target or as a CSV file has them, and what is cut off their images.
+    """List and check scenes, in folders by target or a CSV file.
 
     Args:
-        recipe: of the dataset.
-        mode: the section that reads them.
-        targets: that it reads.
-        roots: as `find_scenes` has them.
-        files: the same.
-        check: what is looked at; None: no file.
+        recipe: the recipe of the dataset.
+        mode: the section of the recipe.
+        targets: the targets that it reads.
+        roots: as in `find_scenes`.
+        files: as in `find_scenes`.
+        check: the method of `checked`; None: open no file.
         strict: a defect is an error; otherwise defective scenes are left out.
         decode: arguments of `read_image`.
         more: other arguments of `find_scenes`.
@@ -68,7 +68,7 @@ def find(
     recipe: Recipe, targets: Sequence[str], data: DataArguments, *, mode: Mode, strict: bool, headers: bool,
     decode: dict[str, Any], **_: Any,
 ) -> RecipeSource:  # fmt: skip
-    """The scenes as a recipe reads them."""
+    """List the scenes that a recipe reads."""
     roots = data.root if isinstance(data.root, Mapping) else None
     if data.files is None and roots is None:
         check_roots(recipe, targets, {}, versions.optional_targets(recipe, mode))
@@ -84,19 +84,19 @@ def check(
     recipe: Recipe, mode: Mode, data: Any, *, names: Mapping[str, str], split: str | None, content: bool,
     advance: Parts, **_: Any,
 ) -> Checked:  # fmt: skip
-    """Look at everything that a recipe of kind pair would read.
+    """Check every file that a recipe of kind pair would read.
 
     Args:
         recipe: says which targets it takes.
-        mode: the section.
+        mode: the section of the recipe.
         data: folders by target, or a CSV file.
-        names: templates of names by target, with folders.
-        split: of a CSV file.
-        content: also compare each small image with its large one, reduced.
-        advance: called with what is done, and how much of it.
+        names: with folders: templates of names by target.
+        split: the split of a CSV file.
+        content: also compare each small image with the large one, reduced to its size.
+        advance: called with the name of a phase and its progress.
 
     Raises:
-        DataError: there is nothing to look at.
+        DataError: there is nothing to check.
     """
     targets = targets_of(recipe, mode)
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
@@ -114,13 +114,13 @@ def check(
         factors = grid.scale_factors(versions.with_versions(recipe.scales, pairs.targets))
         rows = (zip(pairs.targets, paths, strict=True) for paths in pairs.scenes)
         scenes = [{name: path for name, path in row if path} for row in rows]
-        faint: list[str] = []  # as threads come to them
+        faint: list[str] = []  # in the order in which threads append
         work = partial(compare_scene, inputs=recipe.inputs, factors=factors, faint=faint)
         wrong = [*in_threads(work, scenes, advance=partial(advance, "comparing"))]
         defects, fine = [*defects, *chain(*wrong)], wrong.count([])
         if faint:
-            what = "with too little to see for a comparison, such as a clear sky"
-            notes.append(f"{counted(len(faint), 'pair')} {what} (first: {min(faint)})")
+            text = "with too little to see for a comparison, such as a clear sky"
+            notes.append(f"{counted(len(faint), 'pair')} {text} (first: {min(faint)})")
     listed = {name: pairs.listed.get(name, 0) for name in pairs.targets}
     return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in pairs.cropped]})
 
@@ -128,7 +128,7 @@ def check(
 def compare_scene(
     paths: Mapping[str, str], factors: Mapping[str, int], faint: list[str], inputs: Inputs = _LEVELS
 ) -> list[Defect]:
-    """What the images of a scene, by target and the largest first, do not show alike; `faint`: what cannot be told."""
+    """Compare the images of a scene, by target with the largest first; paths without contrast go to `faint`."""
     images, decode = {}, decode_arguments(inputs)
     low, high = inputs.full_range
     for name, path in paths.items():
@@ -144,22 +144,22 @@ def compare_scene(
     (first, large), *others = [
         (paths[name], image[: rows * factors[name], : columns * factors[name]]) for name, image in images.items()
     ]
-    whys = {path: compare(large, image) for path, image in others}
-    faint += [path for path, why in whys.items() if why == ""]
-    return [Defect("content", (first, path), f"{first} and {path}: {why}") for path, why in whys.items() if why]
+    differences = {path: compare(large, image) for path, image in others}
+    faint += [path for path, text in differences.items() if text == ""]
+    return [Defect("content", (first, path), f"{first} and {path}: {text}")
+            for path, text in differences.items() if text]  # fmt: skip
 
 
 def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
-    """What is wrong with two images of one scene, uint8 H×W×C, in words: one normalised cross-correlation.
+    """Compare two images of one scene, uint8 H×W×C, by normalised cross-correlation of differences of Gaussians.
 
-    It is taken of what lies between fine detail and broad shading, once the large image is reduced to the small one's
-    size: noise, compression and the kind of reduction change the first, exposure and fading the second.
+    The large image is first reduced to the size of the small one. The difference of Gaussians removes fine detail,
+    which noise, compression and the reduction's filter change, and broad shading, which exposure and fading change.
 
-    Not found: displacements of less than a pixel of the small image, turned and exchanged colours. Images with nothing
-    between (a clear sky) are not judged.
+    Not detected: shifts of less than a pixel of the small image, changed or exchanged colours.
 
     Returns:
-        None where they look alike, nothing ("") where there is too little to see.
+        What is wrong, in words; None where the images agree; "" where they have too little contrast (a clear sky).
 
     >>> scene = cv2.GaussianBlur(np.random.default_rng(0).integers(0, 256, (256, 256, 3), np.uint8), (0, 0), 6)
     >>> scene = cv2.normalize(scene, None, 0, 255, cv2.NORM_MINMAX)
@@ -178,14 +178,14 @@ def compare(large: NDArray[np.uint8], small: NDArray[np.uint8]) -> str | None:
         y, x = divmod(int(np.argmax(scores)), scores.shape[1])
         if scores[y, x] >= max(_SURE, scores[reach, reach] + _MARGIN):
             return f"shifted by {_in_words(reach - x, reach - y)}"
-    # Noise in the small image spreads it, and hides as much of what it shares with a faint large one.
+    # Noise in the small image adds to its deviation and lowers the correlation with a faint large image as much.
     if here < _SAME * min(1.0, spread[0] / spread[1]):
         return f"they do not look like one scene (correlation {here:.2f})"
     return None
 
 
 def _band(image: NDArray[Any]) -> NDArray[np.float32]:
-    """What lies between fine detail and broad shading, mean 0: a difference of Gaussians."""
+    """The difference of Gaussians of the grey image, with mean 0."""
     grey = image.mean(axis=2, dtype=np.float32)
     band = cv2.GaussianBlur(grey, (0, 0), _FINE) - cv2.GaussianBlur(grey, (0, 0), _BROAD)
     return np.asarray(band - band.mean(), np.float32)
@@ -197,7 +197,7 @@ def _in_words(x: int, y: int) -> str:
 
 
 def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> Faults:
-    """What is wrong with the sizes of a scene's images, by target."""
+    """Find the faults of the sizes of a scene's images, given by target."""
     factors = grid.scale_factors(dict(recipe.scales))
     first = max(sizes, key=lambda name: factors[name])
     for name, size in sizes.items():

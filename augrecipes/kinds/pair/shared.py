@@ -1,6 +1,6 @@
-"""Steps that targets of a pair share: drawn once on the common grid, carried out on every target at its own scale.
+"""Steps that targets of a pair share: drawn once on the common grid and applied to every target at its own scale.
 
-And Degrade: one target made from another on the fly, such as LR from HR; by its steps, or a program.
+And Degrade, which makes a target from another on the fly, such as LR from HR.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,39 +31,39 @@ How = Literal["window", "dihedral", "resampled", "plain"]
 class PairStep(A.BaseCompose):  # type: ignore[misc]
     """One step of a pair.
 
-    - A window is drawn in cells of the common grid; each target is cut at the same cells, a copy of nothing.
+    - A window is drawn in cells of the common grid; each target is cropped to the same cells, as a view.
     - A flip or turn is drawn once.
     - A step that resamples is drawn in cells; its geometry is scaled to each target, pixel centres considered.
     - Any other step draws its parameters on the coarsest of its targets, and is applied to all with the same.
     - A step of one target runs on that target.
 
     Args:
-        step: as it was written.
-        targets: that it acts on.
+        step: the step of the recipe.
+        targets: the targets that it acts on.
         factors: scale factors, by target.
 
     Raises:
-        RecipeError: the step's numbers are no whole cells, or the step cannot be shared by targets of different size.
+        RecipeError: the step's sizes are no whole cells, or targets of different size cannot share the step.
     """
 
     def __init__(self, step: Step, targets: tuple[str, ...], factors: Factors) -> None:
         self.names, self.factors = targets, factors
         self.how: How = how_to_share(step) if len(targets) > 1 else "plain"
-        counted = factors[step.at or min(targets, key=factors.__getitem__)]
-        # One transform draws, in cells. Those that resample know their size, so each target has one of its own.
-        self.step: Any = transform(step if self.how == "plain" else scaled_to(step, 1, counted))
+        source = factors[step.at or min(targets, key=factors.__getitem__)]
+        # One transform draws, in cells. Transforms that resample know their output size, so each target has its own.
+        self.step: Any = transform(step if self.how == "plain" else scaled_to(step, 1, source))
         self.by_target: Mapping[str, Any] = {}
         if self.how == "resampled":
-            self.by_target = {name: registry.construct(scaled_to(step, factors[name], counted)) for name in targets}
+            self.by_target = {name: registry.construct(scaled_to(step, factors[name], source)) for name in targets}
         super().__init__([self.step], p=self.step.p)
 
     @property
     def largest_factor(self) -> int:
-        """Pixels of the finest target along what its numbers count."""
+        """Pixels of the finest target along the unit in which the step's sizes are given."""
         return 1 if self.how == "plain" else max(self.factors[name] for name in self.names)
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The scene (`scene=`) after the step; it is changed in place."""
+        """Apply the step to the scene (`scene=`), in place."""
         scene: Scene = data["scene"]
         self.step.params = {}
         names = scene.present(self.names)
@@ -72,12 +72,12 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         return data
 
     def act(self, scene: Scene, names: Sequence[str]) -> None:
-        """Carry it out on these targets of a scene, the coarsest first."""
+        """Apply the step to these targets of a scene, the coarsest first, in place."""
         arrays = scene.arrays
         if len(self.names) == 1:
             arrays[names[0]] = np.atleast_3d(self.step(force_apply=True, image=arrays[names[0]])["image"])
             return
-        own_range: Any = getattr(self.step, "own_range", None)  # of deep images, whose values it sees as floats of 0..1
+        own_range: Any = getattr(self.step, "own_range", None)  # of deep images, scaled to floats in 0..1 for the step
         images = {name: arrays[name] for name in names} if own_range else {}
         units = {name: to_unit(image, own_range) for name, image in images.items()}
         arrays |= units
@@ -88,7 +88,7 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         scene.size()  # raises where the targets no longer fit
 
     def _draw(self, scene: Scene, names: Sequence[str]) -> dict[str, Any]:
-        """What it draws for these targets; the scene's matrix follows, and nothing else."""
+        """Draw the parameters for these targets, and update the scene's matrix."""
         sample = sampler_of(self.step)
         if self.how == "plain":
             self.step.params = sample({"image": scene.arrays[names[0]]})
@@ -106,13 +106,13 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
         return params
 
     def _changed(self, image: Any, params: dict[str, Any], factor: int, step: Any) -> np.ndarray:
-        """The image of a target after the step.
+        """Apply the step to the image of a target.
 
         Args:
-            image: before it; a window of a file where it is the first step.
-            params: what was drawn.
-            factor: of the target.
-            step: the transform whose own sizes, if it has any, are in the target's pixels.
+            image: the image; an EncodedWindow where the step is the first.
+            params: the parameters that were drawn.
+            factor: scale factor of the target.
+            step: the transform whose output size, if it has one, is in the target's pixels.
         """
         if self.how == "window" and is_plain_window(params):
             x_min, y_min, x_max, y_max = (int(v) * factor for v in params["crop_coords"])
@@ -125,7 +125,7 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
 
 
 def _rescaled(step: Any, params: dict[str, Any], image: np.ndarray, factor: int) -> np.ndarray:
-    """An image larger or smaller by a factor that was drawn: of as many whole cells as the common grid."""
+    """Resize an image by the scale that was drawn, rounded to whole cells of the common grid."""
     rows, columns = params["shape"][:2]
     scale = params["scale"]
     size = (max(1, round(rows * scale)) * factor, max(1, round(columns * scale)) * factor)
@@ -133,11 +133,11 @@ def _rescaled(step: Any, params: dict[str, Any], image: np.ndarray, factor: int)
     return np.asarray(geometric.resize(image, size, cv2.INTER_AREA if area else step.interpolation))
 
 
-_ONE_SIDE = ("x_min", "x_max", "y_min", "y_max")  # -1: none was drawn
+_ONE_SIDE = ("x_min", "x_max", "y_min", "y_max")  # of a crop; -1 where the step drew no crop
 
 
 def _scaled_params(params: dict[str, Any], factor: int) -> dict[str, Any]:
-    """Parameters that were drawn in cells, in pixels of one target."""
+    """Convert parameters drawn in cells to pixels of one target."""
     own = dict(params)
     if "crop_coords" in own:
         own["crop_coords"] = tuple(int(v) * factor for v in own["crop_coords"])
@@ -150,13 +150,13 @@ def _scaled_params(params: dict[str, Any], factor: int) -> dict[str, Any]:
     return own | {name: int(own[name]) * factor for name in _ONE_SIDE if own.get(name, -1) >= 0}
 
 
-def scaled_to(step: Step, to: int, counted: int) -> Step:
-    """The step with the arguments that count pixels multiplied by `to` / `counted`."""
+def scaled_to(step: Step, target_factor: int, source_factor: int) -> Step:
+    """The step with its arguments in pixels multiplied by `target_factor` / `source_factor`."""
     merged, args = registry.effective(step), step.args.plain()
     for name in records.op_record(step.name).pixels:
         value = args.get(name, merged.get(name))
         if value is not None:
-            args[name] = _times(value, Fraction(to, counted), step, name)
+            args[name] = _times(value, Fraction(target_factor, source_factor), step, name)
     return replace(step, args=Arguments(args))
 
 
@@ -172,10 +172,10 @@ def _times(value: Any, factor: Fraction, step: Step, name: str) -> Any:
 
 
 def how_to_share(step: Step) -> How:
-    """How a step is carried out on several targets.
+    """How a step acts on several targets.
 
     Raises:
-        RecipeError: it resamples in a way that cannot be carried from one grid to another.
+        RecipeError: it resamples in a way that cannot be scaled to another grid.
     """
     record = records.op_record(step.name)
     action = registry.record_of(step).action if record.is_known else None
@@ -184,8 +184,8 @@ def how_to_share(step: Step) -> How:
     if not record.is_known or not record.resamples_targets:
         return "plain"
     if step.name not in records.rescalable():
-        which = ", ".join(records.rescalable())
-        raise _refusal(step, f"cannot be shared by targets of different scale; of those that resample, {which} can")
+        names = ", ".join(records.rescalable())
+        raise _refusal(step, f"cannot be shared by targets of different scale; of steps that resample, {names} can")
     return "resampled"
 
 
@@ -195,7 +195,7 @@ def _refusal(step: Step, message: str) -> RecipeError:
 
 
 def sharing(recipe: Recipe, steps: tuple[Step, ...]) -> Iterator[tuple[str, str]]:
-    """(label, who takes part in its draws) of each step."""
+    """The label of each step, and which targets share its draws, in words."""
     scales: dict[str, int] = dict(recipe.scales)
     real = recipe.inputs.real if steps is recipe.steps else {}
     for step in steps:
@@ -217,15 +217,15 @@ def _sharing_of(step: Step, targets: tuple[str, ...], factors: Factors) -> Itera
         yield step.site, f"{names} alone"
     else:
         cell = " : ".join(str(factors[name]) for name in targets)
-        how = {
+        text = {
             "window": f"one window for {names}, whole cells of {cell} px",
             "dihedral": f"one draw for {names}",
             "resampled": f"one geometry for {names}, scaled {cell}",
             "plain": f"one draw for {names}, the same parameters",
         }[how_to_share(step)]
         coarsest = f"{min(targets, key=factors.__getitem__)}, the coarsest, because it has no `at`"
-        counted = f"; its numbers count pixels of {step.at or coarsest}" if records.op_record(step.name).pixels else ""
-        yield step.site, how + counted
+        unit = f"; its sizes are in pixels of {step.at or coarsest}" if records.op_record(step.name).pixels else ""
+        yield step.site, text + unit
 
 
 Key = tuple[int, int, int]  # epoch, index and tile
@@ -234,21 +234,21 @@ Key = tuple[int, int, int]  # epoch, index and tile
 class Degrade(A.BaseCompose):  # type: ignore[misc]
     """Runs steps on a copy of `source`, and puts the result into the scene as `target`.
 
-    The steps may change the size on the way; the last size must be the target's, which ResizeToTarget brings about.
+    The steps may change the size in between; the last size must be the target's, which ResizeToTarget ensures.
 
     Args:
-        step: as it was written.
-        transforms: of the steps inside.
+        step: the step of the recipe.
+        transforms: the transforms of the steps inside it.
     """
 
     def __init__(self, step: Step, transforms: list[Any]) -> None:
-        super().__init__([], p=1.0)  # which would seed them
+        super().__init__([], p=1.0)  # without the transforms: BaseCompose would seed them
         self.source, self.target = step.args["source"], step.args["target"]
         self.transforms, self.labels = transforms, [child.site for child in step.steps]
         self._resizes = [part for part in parts_of(self) if isinstance(part, resize_to_target.ResizeToTarget)]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
-        """The scene (`scene=`) with the target that was made; it is changed in place."""
+        """Add the target to the scene (`scene=`), in place."""
         del force_apply
         self.act(data["scene"])
         return data
@@ -271,19 +271,19 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
         scene.arrays[self.target] = image
 
     def set_target_size(self, size: Size) -> None:
-        """Let the steps that resize to the target make it of this height and width, px."""
+        """Set the (height, width) in px that ResizeToTarget steps resize to."""
         for step in self._resizes:
             step.size = size
 
 
 class DegradeProgram(NamedTuple):
-    """A Degrade whose steps a program carries out.
+    """A Degrade whose steps run as a native program.
 
     Attributes:
-        degrade: as the pipeline has it.
-        program: of its steps: from uint8 to uint8, H×W×C.
-        resizes: places of those that resize to the target there.
-        call: calls a step at an exit, as of `PairPrograms`.
+        degrade: the Degrade of the pipeline.
+        program: the program of its steps, from uint8 H×W×C to uint8 H×W×C.
+        resizes: places in the program of steps that resize to the target.
+        call: calls a step at an exit, as in `PairPrograms`.
     """
 
     degrade: Degrade
@@ -292,7 +292,7 @@ class DegradeProgram(NamedTuple):
     call: Callable[..., Any]
 
     def run(self, key: Key, image: np.ndarray, size: Size) -> np.ndarray:
-        """The target's image of this height and width, px, out of the source's."""
+        """Make the target's image, of this (height, width) in px, from the source's image."""
         self.degrade.set_target_size(size)
         for place in self.resizes:
             self.program.resize_to(place, size)
@@ -302,7 +302,7 @@ class DegradeProgram(NamedTuple):
         return target
 
     def run_step(self, place: int, data: Sample) -> Sample:
-        """What the step at an exit leaves."""
+        """Run the step at an exit."""
         step, forced = self.program.opaque[place]
-        done: Sample = self.call(step, step, **({"force_apply": True} if forced else {}), **data)
-        return done
+        result: Sample = self.call(step, step, **({"force_apply": True} if forced else {}), **data)
+        return result

@@ -1,4 +1,4 @@
-"""Sheets of pairs: whole scenes with the crops outlined, and each draw's targets side by side at one scale."""
+"""Preview sheets of pairs: whole scenes with outlined crops, and the targets of each draw at one scale."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from augrecipes.preview.stretch import stretch_of
 from augrecipes.recipe.model import Recipe
 from augrecipes.recipe.words import in_words
 
-_ON_ONE_LINE = 3  # draws; more go on two lines, so that the scene beside them is large
+_ON_ONE_LINE = 3  # draws; more are laid out on two lines, so that the scene beside them is large
 
 
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe of kind pair; DataError where nothing can be shown."""
+    """Make the sheet of a recipe of kind pair; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe, save_applied_params=True)
     if request.pairs:
         return _degraded(request, request.pairs, pipeline, files)
     drawn, skipped = request.drawn(pipeline, files)
-    rows = [_scene(one, pipeline, request) for one in drawn]
+    rows = [_scene(sample, pipeline, request) for sample in drawn]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
     output = ", ".join(f"{name} {output_text(drawn[0].outputs[0][name])}" for name in pipeline.outputs)
     lines = request.lines(pipeline, "one draw an epoch", output, f"scales {scales}")
@@ -50,7 +50,7 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     base, whole = next(iter(images.items()))
     stretch = stretch_of([whole], recipe.inputs)
     sizes = {name: (image.shape[0], image.shape[1]) for name, image in images.items() if name in pipeline.factors}
-    # What all targets share.
+    # The part of the image that all targets show.
     used = tuple(count * pipeline.factors[base] for count in common_size(sizes, pipeline.factors))
     windows = [out["window"][base] for out in drawn.outputs]
     # A window that is the whole image needs no outline.
@@ -64,8 +64,8 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
         return Cell(img, f"{name} {size_text(img)}")
 
     def after(images: Mapping[str, NDArray[Any]]) -> list[Cell]:
-        there = {name: cell(name, rgb_of_input(image, stretch)) for name, image in images.items()}
-        return [there.get(name) or Cell(None, f"{name}: made later") for name in names]
+        cells = {name: cell(name, rgb_of_input(image, stretch)) for name, image in images.items()}
+        return [cells.get(name) or Cell(None, f"{name}: made later") for name in names]
 
     def epoch(k: int, out: Mapping[str, Any]) -> CellGroup:
         outputs = [(name, recipe.outputs.get(name, recipe.output)) for name in names]
@@ -86,8 +86,8 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
 
 
 def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: Any) -> Sheet:
-    """Pairs at one size, and under each the steps that one target alone went through, in the order of their runs."""
-    recipe, ran = pipeline.recipe, dict[str, None]()
+    """Make a sheet of pairs at one size, with the steps that acted on a single target, in the order of their runs."""
+    recipe, ran = pipeline.recipe, dict[str, None]()  # an ordered set of labels
     names = sorted(pipeline.outputs, key=lambda name: (recipe.scales[name], name in pipeline.targets))
     steps = [step for top in recipe.section(pipeline.mode) or () for step in top.walk()]
     plain = pipeline.again(pipeline.compiled.unoptimised())
@@ -96,26 +96,30 @@ def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: 
     def words(name: str, applied: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
         degraded = [step for step in steps if step.name == DEGRADE and step.args["target"] == name]
         own = {inner.site for step in steps if step in degraded or step.target == (name,) for inner in step.walk()}
-        acted = {one[0]: one[1:] for one in applied if one[0] in own and records.op_record(one[1]).action != "identity"}
+        acted = {
+            site: (step, params)
+            for site, step, params in applied
+            if site in own and records.op_record(step).action != "identity"
+        }
         facts = [f"made of {step.args['source']}" for step in degraded if step.site in ran] or ["read from disk"]
         drawn = [acted[site] for site in ran if site in acted]
         facts += [f"{step} {in_words(params, whole=True)}".strip() for step, params in drawn]
         return f"{name}: {' · '.join(facts)}" if acted or name != names[-1] else ""
 
-    def group(one: DrawnSample, k: int) -> CellGroup:
-        stretch, epoch = stretch_of(one.sample.images.values(), recipe.inputs), request.epoch + k
+    def group(entry: DrawnSample, k: int) -> CellGroup:
+        stretch, epoch = stretch_of(entry.sample.images.values(), recipe.inputs), request.epoch + k
         outputs = ((name, recipe.outputs.get(name, recipe.output)) for name in names)
-        images = {name: rgb_of_output(one.outputs[k][name], output, stretch) for name, output in outputs}
+        images = {name: rgb_of_output(entry.outputs[k][name], output, stretch) for name, output in outputs}
         size = images[names[-1]].shape[1::-1]
         large = (cv2.resize(image, size, interpolation=constants.NEAREST).astype(np.uint8) for image in images.values())
         cells = map(Cell, large, (f"{name} {size_text(image)}" for name, image in images.items()))
         ran.clear()
-        applied = one.sample.run(plain, epoch)["applied"]
+        applied = entry.sample.run(plain, epoch)["applied"]
         notes = [*filter(None, (words(name, applied) for name in names))]
-        return CellGroup([*cells], f"{short_path(one.sample.path)} · epoch {epoch}", notes=notes)
+        return CellGroup([*cells], f"{short_path(entry.sample.path)} · epoch {epoch}", notes=notes)
 
     request = replace(request, rows=pairs, columns=-(-pairs // len(files)))
     drawn, skipped = request.drawn(pipeline, files)
-    rows = [SheetRow([group(one, k)]) for k in range(request.columns) for one in drawn if k < len(one.outputs)]
+    rows = [SheetRow([group(entry, k)]) for k in range(request.columns) for entry in drawn if k < len(entry.outputs)]
     lines = request.lines(pipeline, "one draw an epoch", ", ".join(output_text(drawn[0].outputs[0][n]) for n in names))
     return Sheet(rows[:pairs], recipe.name, lines, left_out(skipped), narrow=True)

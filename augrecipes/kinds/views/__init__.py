@@ -1,1 +1,1 @@
-"""Recipes of kind views: several views of one image, for networks that learn by comparing them."""
+"""Recipes of kind views: several views of one image, for self-supervised learning by comparison."""

@@ -1,11 +1,11 @@
-"""Several views of each image, and a recipe as a torch Dataset."""
+"""A torch Dataset of several views of each image."""
 
 from augrecipes.kinds.image.dataset import ImageFolder
 from augrecipes.recipe.model import Kind
 
 
 class Views(ImageFolder):
-    """Views of image files, for self-supervised learning: each image is read once, and all views are made of it.
+    """Views of image files, for self-supervised learning: each image is read once, and all its views are made from it.
 
     A sample is a dict: for each view NAME of the recipe a tensor (count, C, H, W), or (count, H, W, C), as its `output`
     says; `NAME_mask` int64 (count, H, W), `NAME_boxes` and `NAME_keypoints` lists with one entry a view, where the data
@@ -15,10 +15,10 @@ class Views(ImageFolder):
     Args:
         root: a folder of images or of class folders, or a list of such folders.
         recipe: a Recipe of kind views, the name of a gallery recipe, or the path of a recipe file.
-        others: those of `ImageFolder`: `files=`, `masks=`, `mode=`, `seed=`, `optimize=`, `on_error=`, ...
+        others: as in `ImageFolder`: `files=`, `masks=`, `mode=`, `seed=`, `optimize=`, `on_error=`, ...
 
     Raises:
-        DataError: nothing to read, or what is listed is not as it should be.
+        DataError: there is nothing to read, or the listed files have defects.
         RecipeError: the recipe is not valid, not of kind views, or has no section for `mode`.
 
     >>> import tempfile, pathlib, cv2, numpy as np

@@ -1,4 +1,4 @@
-"""The files of views are those of images, and are looked at as these."""
+"""Views are made of image files: listing and checks are those of kind image."""
 
 from augrecipes.kinds.image.reader import TABLE, check, find
 

@@ -1,4 +1,4 @@
-"""Sheets of views: an image, and beside it all views of each name."""
+"""Preview sheets of views: an image, and beside it all views of each name."""
 
 from dataclasses import replace
 
@@ -9,9 +9,9 @@ from augrecipes.recipe.model import Recipe
 
 
 def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe of kind views; DataError where nothing can be shown."""
+    """Make the sheet of a recipe of kind views; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe)
-    if request.stages and pipeline.parts:  # of one view: the first
+    if request.stages and pipeline.parts:  # stages of the first view only
         pipeline = next(iter(pipeline.parts.values()))
         recipe = pipeline.recipe
     return sheet_of_images(recipe, replace(request, at_hand=(pipeline, files)))
