@@ -90,14 +90,14 @@ def cases(name: str) -> list[Case]:
 
 
 def carry_out(recipe: Any, name: str) -> str:
-    """What becomes of two images of each dtype, 128 × 160."""
-    more: dict[str, Any] = {"mask": np.ones((128, 160), np.uint8)} if name in _MASKED else {}
+    """What becomes of two images of each dtype, 256 × 320."""
+    more: dict[str, Any] = {"mask": np.ones((256, 320), np.uint8)} if name in _MASKED else {}
     if name in _BOXED:
-        more["boxes"] = np.array([[40.0, 40, 140, 110]])
+        more["boxes"] = np.array([[40.0, 40, 140, 120]])
     if name == "RandomCropNearBBox":
         more["cropping_bbox"] = [10, 10, 60, 60]
     pipeline = recipe.compile(optimize="none")
-    photo = np.random.default_rng(0).integers(0, 256, (128, 160, 3), dtype=np.uint8)
+    photo = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
     for image in (photo, photo.astype(np.float32) / 255):
         for index in range(2):
             try:
