@@ -115,10 +115,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class OpenFile:
-    """The bytes of a file that stays open: slices of it are read when they are asked for, by any thread.
+    """The bytes of a file that stays open, read by slices; thread-safe and fork-safe.
 
-    Reading moves no position that threads, or processes after a fork, would share. A map of the file would be as quick,
-    but ends the process where the file is cut meanwhile; a slice is then short.
+    Reads use pread, so no file position is shared. A memory map would be as fast, but kills the process (SIGBUS) if the
+    file is truncated meanwhile; here a slice is then short.
 
     Args:
         file: its path, or the number of an open file, which is duplicated.
@@ -128,19 +128,19 @@ class OpenFile:
         self._handle = os.dup(file) if isinstance(file, int) else os.open(file, FLAGS)
         weakref.finalize(self, os.close, self._handle)
 
-    def about(self) -> os.stat_result:
-        """Return what the system says of it now, whatever has its path by now."""
+    def status(self) -> os.stat_result:
+        """The current status of the open file, even if another has its path."""
         return os.fstat(self._handle)
 
     def __len__(self) -> int:
-        return self.about().st_size
+        return self.status().st_size
 
     def __getitem__(self, part: slice) -> bytes:
         start, stop, _ = part.indices(len(self))
         return self.read(start, stop - start)
 
     def read(self, start: int, count: int) -> bytes:
-        """Return so many bytes from `start` on, or as many as there are; OSError where they cannot be read."""
+        """Read `count` bytes from `start` on, or fewer at the end; OSError where they cannot be read."""
         data = self._piece(start, count)
         while 0 < len(data) < count and (more := self._piece(start + len(data), count - len(data))):
             data += more

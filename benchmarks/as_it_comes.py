@@ -25,7 +25,7 @@ from wild import folder_of_recipes, sizes_in
 from workloads import photos, write_noise
 
 import augrecipes as ar
-from augrecipes.bench.sides import last_of
+from augrecipes.bench.sides import output_objects
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.errors import AugrecipesError
@@ -75,7 +75,7 @@ def _pipelines(options: Any) -> Iterator[Row]:
         size = sizes_in(options.recipes).get(recipe.name, (512, 512)) if options.recipes else (512, 512)
         root = options.folder / f"{size[0]}x{size[1]}"
         root = root if root.exists() else write_noise(root, size, _BATCH if options.quick else _FILES)
-        transform = A.Compose([*transforms_of(lower(recipe.steps)[0]), *last_of(recipe.output), A.ToTensorV2()])
+        transform = A.Compose([*transforms_of(lower(recipe.steps)[0]), *output_objects(recipe.output), A.ToTensorV2()])
 
         def read(path: Path, transform: Any = transform) -> Any:
             return transform(image=cv2.cvtColor(cv2.imread(str(path)), cv2.COLOR_BGR2RGB))["image"]

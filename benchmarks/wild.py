@@ -29,7 +29,7 @@ from harness import Row, in_turns, met, run
 from speed_chart import write_chart
 
 import augrecipes as ar
-from augrecipes.bench.sides import last_of
+from augrecipes.bench.sides import output_objects
 from augrecipes.bench.timing import turn_order
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import lower, transforms_of
@@ -212,7 +212,7 @@ def plain_compose(recipe: ar.Recipe, seed: int) -> tuple[Any, Callable[[int], No
     The output is made by `A.Normalize` or `A.ToFloat`, and by `ToTensorV2` where it is C×H×W.
     """
     lowered, sites = lower(recipe.steps)
-    last = [*last_of(recipe.output), *([A.ToTensorV2()] if recipe.output.layout == "chw" else [])]
+    last = [*output_objects(recipe.output), *([A.ToTensorV2()] if recipe.output.layout == "chw" else [])]
     made = A.Compose([*transforms_of(lowered), *last], **processors_of(recipe.inputs), seed=seed)
     draws = Draws(seed)
     for step, site, shared in sites:

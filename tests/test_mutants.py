@@ -1,4 +1,4 @@
-"""Faults that nobody thought of: a small change of the code is noticed by the tests of what it changes.
+"""KindsAndMessages that nobody thought of: a small change of the code is noticed by the tests of what it changes.
 
 `make mutants` tries MUTANTS (20) changes of each file below, chosen by SEED, each in a process of its own. A few change
 nothing that anybody could see, such as how often a cache is asked; so a file passes where nine of ten are noticed.

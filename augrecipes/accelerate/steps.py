@@ -9,7 +9,7 @@ from typing import Any
 from augrecipes.compat.albumentations import A
 from augrecipes.compiler.lowering.lower import parts_of
 from augrecipes.compiler.rewrite.nodes import ObjectStep
-from augrecipes.interop.albumentations import saved_of, written_by
+from augrecipes.interop.albumentations import resolved_arguments, saved_arguments
 from augrecipes.interop.objects import argument_of, is_known
 from augrecipes.ops import groups, native_op, registry
 from augrecipes.ops.constants import to_name
@@ -77,9 +77,11 @@ def _known_step(transform: Any, site: str) -> Step | None:
     name = type(transform).__name__
     if not is_known(type(transform)) or name in OUTPUTS or _is_altered(transform):
         return None
-    saved, takes = saved_of(transform), registry.takes(name)
+    saved, takes = saved_arguments(transform), registry.takes(name)
     arguments = {key: argument_of(name, key, value, saved) for key, value in saved.items() if key in takes}
-    if written_by(registry.construct, name, arguments) != {key: to_name(key, value) for key, value in saved.items()}:
+    if resolved_arguments(registry.construct, name, arguments) != {
+        key: to_name(key, value) for key, value in saved.items()
+    }:
         return None
     args = Arguments({key: value for key, value in arguments.items() if key != "p"})
     return Step(name, args, float(transform.p), site=site)

@@ -19,7 +19,7 @@ from PIL import Image
 from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sample_for
 from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.compiler.compile import build
-from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, takes_of
+from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, argument_schemas
 from augrecipes.interop.torchvision import convert, read_transform
 from augrecipes.ops.groups import COMPOSE
 from augrecipes.recipe.model import Optimize
@@ -60,7 +60,7 @@ def draft_of(calls: Sequence[Call], *, by_pillow: bool = True) -> RecipeDraft:
     elif [call.name for call in calls[:1]] not in (["PILToTensor"], ["ToImage"]):
         # Pillow always antialiases, and rounds nearest neighbours differently.
         for line in draft.lines():
-            if "area_for_downscale" in takes_of(line.name):
+            if "area_for_downscale" in argument_schemas(line.name):
                 exact = line.args.get("interpolation") == "nearest"
                 line.args |= {"interpolation": "nearest_exact"} if exact else {"area_for_downscale": "image"}
     return draft
@@ -140,7 +140,7 @@ def runs_of(transforms: Sequence[Any], optimize: Optimize) -> list[TransformRun]
     """Divide transforms into runs that one recipe can hold, and runs that stay as they were."""
     calls = [read_transform(each, "pipeline", repeat(place)) for place, each in enumerate(transforms)]
     draft, evaluates, ended = draft_of(calls), not any(map(is_random, calls)), ""
-    left = {each.line: each.message.partition(": ")[0] for each in (*draft.left_out(), *draft.faults())}
+    left = {each.line: each.message.partition(": ")[0] for each in (*draft.left_out(), *draft.problems())}
     reasons: list[str] = []
     for place, call in enumerate(calls):
         reasons.append(ended or left.get(place) or _why_not(call, calls[place + 1 :], evaluates=evaluates))

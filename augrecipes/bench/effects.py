@@ -1,12 +1,12 @@
 """What a recipe's steps do to one's samples (how often they act, what they fill and clip), and each step left out.
 
-All of it is measured on the recipe as it is written (`none`), whose random parameters every plan shares.
+Everything is measured on the recipe as written (level `none`), whose random parameters every plan shares.
 
-Borders are seen by a second copy of the recipe, which carries a mask of labels through the same random parameters.
-Every step that treats borders fills the mask with zero there, whatever it does to the image (`reflect_101`,
-`replicate`, a colour), so a zero is a pixel that the step filled; it gets the step's number, which later crops and
-rotations carry along. Masks are sampled by nearest neighbour, so a share is exact to the pixels along an edge. What
-dropouts and noise write over images is no border.
+To measure borders, a second copy of the recipe transforms a label mask with the same random parameters. Every step that
+treats borders fills the mask with zero there, whatever it does to the image (`reflect_101`, `replicate`, a colour), so
+a zero is a pixel that the step filled. The pixel is set to the step's number, which later crops and rotations carry
+along. Masks are sampled by nearest neighbour, so a share is exact but for the pixels along an edge. Pixels written by
+dropouts and noise are no border.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from augrecipes.sources.sample import Sample
 from augrecipes.verify.variants import changed, fill_borders, without_step
 
 AS_READ = "as read"
-_SOURCE = 255  # the label of what was in the image
-_MOST_STEPS = 250  # that have a number
+_SOURCE = 255  # label of the pixels of the source image
+_MOST_STEPS = 250  # steps with a label of their own
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What is there after one outermost step, or as it was read.
+    """Statistics of the images after an outermost step, or as read.
 
     Attributes:
         target: which image: `image`, or a target of a pair.
         step: its label, or `as read`.
         filled: share of the recipe's last image that this step filled as a border, 0..1; None: not measured (pairs).
-        clipped: share of values at 0 or full scale after the step, 0..1; borders do not count.
-        means: of each channel after the step, in levels of 0..255; borders count, as in training.
-        deviations: of each channel, in levels.
+        clipped: share of values at 0 or full scale after the step, 0..1, without borders.
+        means: mean of each channel after the step, in levels of 0..255, with borders, as in training.
+        deviations: standard deviation of each channel, in levels.
     """
 
     target: str
@@ -60,16 +60,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a recipe does.
+    """The effects of a recipe on samples.
 
     Attributes:
-        samples: how many were inspected; of bags each tile is one.
+        samples: number of inspected samples; each tile of a bag is a sample.
         applied: share of the samples that a step acted on, 0..1, by label; those inside groups too.
-        steps: after each step, in their order.
-        means: of each channel of what comes out, in the output's units, by target.
-        deviations: the same.
-        left_out: samples that cannot be read or that a step fails on.
-        fidelity: of pairs, how near each target comes to the finest by bicubic interpolation.
+        steps: the effect of each step, in order.
+        means: mean of each channel of the output, in the output's units, by target.
+        deviations: standard deviation of each channel, likewise.
+        left_out: number of samples that cannot be read or that a step fails on.
+        fidelity: of pairs, PSNR and SSIM of each target, enlarged by bicubic interpolation, against the finest.
     """
 
     samples: int
@@ -81,7 +81,7 @@ class Effects:
     fidelity: tuple[Fidelity, ...] = ()
 
     def last(self, target: str) -> Effect:
-        """What is there after the last step."""
+        """The effect of the last step, by target."""
         return [effect for effect in self.steps if effect.target == target][-1]
 
     @property
@@ -92,16 +92,16 @@ class Effects:
 
 
 def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress | None = None) -> Effects:
-    """Run samples through a recipe as it is written, and inspect what is there after each step.
+    """Run samples through a recipe as written, and inspect the images after each step.
 
     Args:
-        recipe: of any kind; of views the first of each name is inspected.
+        recipe: of any kind; of several views of a name the first is inspected.
         setting: data, section, seed.
-        samples: how many, spread over the data.
+        samples: number of samples, spread evenly over the data.
         progress: called with (samples done, samples).
 
     Raises:
-        DataError: no sample could be inspected; the reason of the first.
+        DataError: no sample could be inspected; gives the reason for the first.
     """
     if recipe.views and setting.mode == "train":
         alone = {view.name: recipe.view(view.name) for view in recipe.views}
@@ -124,7 +124,7 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
 
 
 def _of_views(by_view: dict[str, Effects]) -> Effects:
-    """The effects of all views as of several targets; what they share acts in all alike."""
+    """The effects of all views, with a view as a target; shared steps act alike in all."""
     applied = {site: share for effects in by_view.values() for site, share in effects.applied.items()}
     steps = tuple(replace(effect, target=name) for name, effects in by_view.items() for effect in effects.steps)
     means = {name: effects.means["image"] for name, effects in by_view.items()}
@@ -134,7 +134,7 @@ def _of_views(by_view: dict[str, Effects]) -> Effects:
 
 
 class _Watcher:
-    """A recipe whose steps are watched; sums over its samples."""
+    """Runs a recipe, observes its steps, and sums statistics over samples."""
 
     def __init__(self, recipe: Recipe, setting: Setting) -> None:
         self._recipe, self._steps = recipe, recipe.section(setting.mode) or ()
@@ -154,7 +154,7 @@ class _Watcher:
         self._last, self.likeness = list[NDArray[Any]](), list[Likeness]()  # of this sample, and of all
 
     def watch(self, sample: Sample, epoch: int) -> None:
-        """One sample. Raises DataError, and then nothing of it counts."""
+        """Add a sample to the sums. A sample that raises DataError counts in none of them."""
         self._masks, self._last, inputs = {}, [], self._recipe.inputs
         full_range = inputs.full_range if inputs.dtype else (0.0, 1.0)
         if self._borders is not None:
@@ -185,7 +185,7 @@ class _Watcher:
         self._now += [((name, label), np.array(np.atleast_3d(done[name]))) for name in names]
 
     def _mark(self, label: str, done: dict[str, Any]) -> None:
-        """Give what the step has filled its number, which later steps carry along."""
+        """Label the pixels that a step has filled with its number, which later steps carry along."""
         mask = np.array(done["mask"])
         mask[mask == 0] = self._number.get(label, 0)
         done["mask"] = mask
@@ -206,7 +206,7 @@ class _Watcher:
 
 
 def _sums(image: NDArray[Any], borders: NDArray[np.uint8] | None = None) -> NDArray[Any]:
-    """Pixels; values that are no border, and of those at the ends of the scale; by channel the sum, and of squares."""
+    """The number of pixels, of values outside borders and of clipped ones; then sums and sums of squares by channel."""
     values = image.reshape(-1, image.shape[-1]).astype(np.float64)
     inside = values if borders is None else values[borders.reshape(-1) == _SOURCE]
     clipped = ((inside <= 0) | (inside >= 255)).sum()
@@ -214,17 +214,17 @@ def _sums(image: NDArray[Any], borders: NDArray[np.uint8] | None = None) -> NDAr
 
 
 def _moments(sums: NDArray[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Means and deviations of channels."""
+    """Means and standard deviations of channels."""
     means, squares = np.split(sums[3:] / sums[0], 2)
     return tuple(means.tolist()), tuple(np.sqrt(np.maximum(squares - means**2, 0)).tolist())
 
 
 def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Callable[[str, Any], None]) -> Any:
-    """A pipeline of these steps as they are, unoptimised and without lints, that reports its random parameters.
+    """A pipeline of these steps, unoptimised and without lints, that reports its random parameters.
 
     Args:
-        recipe: with these steps.
-        steps: that are run.
+        recipe: the recipe that has these steps.
+        steps: the steps to run.
         setting: section, seed.
         see: called with the label of each outermost step and its arrays by target; of pairs with `SINK` and each image.
     """
@@ -246,10 +246,10 @@ class Ablated:
     """A recipe without one of its steps.
 
     Attributes:
-        step: the label of the step that was left out.
-        ratio: the time without it over the time of the whole recipe; None: it cannot run so.
-        effects: without it; None: it cannot run so.
-        why: it cannot; else empty.
+        step: the label of the step left out.
+        ratio: the time without the step over the time of the whole recipe; None: the rest cannot run.
+        effects: the effects without the step; None: the rest cannot run.
+        why: why the rest cannot run; empty if it can.
     """
 
     step: str
@@ -259,7 +259,7 @@ class Ablated:
 
 
 def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:
-    """(label of the step that is left out, the recipe without it), in order.
+    """List (label of the step left out, the recipe without it), in order.
 
     >>> import augrecipes as ar
     >>> [(label, len(less.steps)) for label, less in without_each(ar.load("folder-128"), "train")]
@@ -271,14 +271,14 @@ def without_each(recipe: Recipe, mode: Any) -> list[tuple[str, Recipe]]:
 def ablate(
     side: Side, setting: Setting, batch_size: int, *, seconds: float, samples: int, progress: Progress | None = None
 ) -> list[Ablated]:
-    """Time a side without each step, in turns with the whole, and see what the recipe does then.
+    """Ablation: time a side without each step, interleaved with the whole, and inspect the effects of the rest.
 
     Args:
         side: a recipe at a setting of the optimiser.
-        setting: of it.
+        setting: the side's data, section and seed.
         batch_size: samples in a batch.
-        seconds: for each variant, roughly.
-        samples: that effects are taken from.
+        seconds: approximate time for each variant.
+        samples: number of samples that effects are measured on.
         progress: called with (rounds done, rounds).
     """
     # Without its last crop or resize a recipe may leave images of several sizes, which no batch holds: lists do.

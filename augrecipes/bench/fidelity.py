@@ -1,7 +1,7 @@
-"""PSNR and SSIM of enlarged low resolution against the high, as BasicSR computes them: how hard a degradation is.
+"""PSNR and SSIM of enlarged low against high resolution, as BasicSR computes them: how strong a degradation is.
 
-A network for super-resolution begins where bicubic interpolation ends, so recipes that make low resolution of the same
-scenes compare by it. Images are measured as the steps leave them: an output may be normalised, or one channel.
+Bicubic interpolation is the baseline of super-resolution networks, so it compares recipes that degrade the same scenes.
+Images are measured after the steps and before `output`, which may normalise them or keep one channel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Likeness = dict[tuple[str, str], tuple[float, float]]
 
 _LUMA = np.array([65.481, 128.553, 24.966]) / 255  # BT.601: from levels of 0..255 to 16..235
 _KERNEL = cv2.getGaussianKernel(11, 1.5)  # SSIM's window
-_LEAST = (0.01 * 255) ** 2, (0.03 * 255) ** 2  # keep SSIM's quotients from 0 / 0
+_LEAST = (0.01 * 255) ** 2, (0.03 * 255) ** 2  # SSIM's constants, which avoid 0 / 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Estimate:
     """A mean over samples.
 
     Attributes:
-        mean: of the samples with a finite value; NaN where there is none.
-        low: of the interval that holds the mean with a probability of `CONFIDENCE`; NaN of fewer than two.
-        high: the same.
-        samples: the value of each; NaN where it is not finite, or there is none.
+        mean: the mean of the finite values; NaN if there are none.
+        low: lower end of the confidence interval of the mean at level `CONFIDENCE`; NaN for fewer than two values.
+        high: its upper end.
+        samples: the value of each sample; NaN if it is missing or not finite.
     """
 
     mean: float
@@ -46,7 +46,7 @@ class Estimate:
 
 
 def estimate(samples: NDArray[np.float64]) -> Estimate:
-    """The mean of samples, with Student's interval.
+    """The mean of samples with Student's confidence interval.
 
     >>> found = estimate(np.array([1.0, 2.0, 3.0, np.inf]))
     >>> found.mean, found.low < 1 < 3 < found.high
@@ -64,11 +64,11 @@ class Fidelity:
     """How near a target comes to the finest one by MATLAB's bicubic interpolation.
 
     Attributes:
-        target: that is enlarged.
+        target: the target that is enlarged.
         reference: the finest target.
-        psnr: dB of luma.
-        ssim: of luma; there is none where less than its window of 11 px is left.
-        identical: samples that equal the reference. Their PSNR is infinite, and not in its mean.
+        psnr: PSNR of luma, dB.
+        ssim: SSIM of luma; missing if the image is smaller than the window of 11 px.
+        identical: number of samples that equal the reference; their infinite PSNR is left out of the mean.
     """
 
     target: str
@@ -80,14 +80,14 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class FidelityVerdict:
-    """A target of two recipes compared, sample by sample.
+    """The comparison of a target of two recipes, sample by sample.
 
     Attributes:
         one: name of a recipe.
-        other: name of another.
-        target: of both.
-        psnr: of `one` minus that of `other`, dB.
-        ssim: the same.
+        other: name of the other.
+        target: the compared target.
+        psnr: PSNR of `one` minus PSNR of `other`, dB.
+        ssim: the difference of SSIM, likewise.
         differs: whether the whole interval of the PSNR's difference lies on one side of 0.
         text: for people.
     """
@@ -110,8 +110,8 @@ def psnr_and_ssim(
     Args:
         image: H×W×C, of any dtype.
         reference: the same.
-        border: px left out at each edge; where nothing is left both are NaN.
-        full_range: values that are black and white, which become 0 and 255.
+        border: px left out at each edge; if nothing is left, both are NaN.
+        full_range: the values of black and white, which are mapped to 0 and 255.
 
     Source: Wang et al., "Image quality assessment: from error visibility to structural similarity", IEEE Transactions
     on Image Processing 13(4), 2004: a Gaussian window, where it lies inside; NaN where it does not fit.
@@ -148,7 +148,7 @@ def bicubic_likeness(
     Args:
         images: by target, H×W×C, uint8, uint16 or float32.
         scales: of the recipe; of several finest targets the last is the reference.
-        full_range: black and white, of other images than uint8.
+        full_range: the values of black and white, for dtypes other than uint8.
 
     >>> grey = np.full((16, 16, 1), 7, np.uint8)
     >>> bicubic_likeness({"lr": grey[::2, ::2], "hr": grey}, {"lr": 1, "hr": 2})
@@ -164,7 +164,7 @@ def bicubic_likeness(
 
 
 def fidelities(likeness: Sequence[Likeness]) -> tuple[Fidelity, ...]:
-    """Of each target what its samples come to; a sample that is left out is empty."""
+    """The fidelity of each target over samples; a sample that is left out is empty."""
     found = []
     for names in sorted(set().union(*likeness)):
         psnr, ssim = np.array([one.get(names, (nan, nan)) for one in likeness]).T
@@ -173,7 +173,7 @@ def fidelities(likeness: Sequence[Likeness]) -> tuple[Fidelity, ...]:
 
 
 def fidelity_verdicts(fidelity: Mapping[str, Sequence[Fidelity]]) -> Iterator[FidelityVerdict]:
-    """Every two recipes compared, target by target; `fidelity`: by the recipe's name."""
+    """Compare every two recipes, target by target; `fidelity` is keyed by the recipe's name."""
     measured = [(name, one) for name, some in fidelity.items() for one in some]
     for (name, a), (other, b) in combinations(measured, 2):
         if a.target == b.target and len(a.psnr.samples) == len(b.psnr.samples):
@@ -191,7 +191,7 @@ def fidelity_verdicts(fidelity: Mapping[str, Sequence[Fidelity]]) -> Iterator[Fi
 
 
 def mean_text(mean: Mapping[str, Any], digits: int, identical: int = 0) -> str:
-    """A plain `Estimate` as text; `identical`: samples whose value is infinite.
+    """A serialised `Estimate` as text; `identical`: number of samples whose value is infinite.
 
     >>> mean_text({"mean": 28.416, "low": 27.9, "high": 28.9}, 2), mean_text({"mean": None}, 2, identical=8)
     ('28.42 (27.90–28.90)', '∞')

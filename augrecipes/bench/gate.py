@@ -1,12 +1,11 @@
-"""The gate: whether a recipe got slower since a record was taken, seen by its ratio to stock albumentations.
+"""The regression gate: whether a recipe got slower since a record, by its ratio to stock albumentations.
 
-A slow day slows stock down as much as the recipe, so their ratio compares runs, and machines of a kind. Stock runs the
-steps that the recipe had when the record was taken, and of those only what albumentations itself has: the yardstick
-does not change with what it measures.
+A loaded machine slows stock albumentations as much as the recipe, so their ratio can be compared between runs, and
+between similar machines. Stock runs the steps that the recipe had in the record, and of those only the ones that
+albumentations itself has, so the yardstick does not change with the recipe.
 
-Two ratios are compared with the record: of time, and of CPU time. CPU time is steady on a machine that others keep
-busy, and shows what a step computes; time shows waiting, too. A side fails where the whole interval of either is
-beyond the limit.
+Two ratios are compared with the record: wall time and CPU time. CPU time is steady on a busy machine and shows the
+computation; wall time also shows waiting. A side fails if the whole interval of either exceeds the limit.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ Outcome = Literal["slower", "cannot tell", "passes"]
 
 @dataclass(frozen=True, slots=True)
 class RecordedSide:
-    """A side as the record has it.
+    """A side in the record.
 
     Attributes:
-        time: its time over that of stock.
-        work: its CPU time over that of stock.
-        stages: ms a sample of each over the ms of stock, by name.
+        time: wall time over that of stock.
+        work: CPU time over that of stock.
+        stages: time of each stage over the time of stock, by name.
     """
 
     time: Ratio
@@ -45,18 +44,18 @@ class RecordedSide:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A side compared with its record.
+    """The comparison of a side with its record.
 
     Attributes:
         side: its name.
-        then: ratio to stock in the record, of what `of` says.
-        now: in this run.
-        change: now over then: 1.3 is 30% slower; `low` and `high` hold what is not known of both.
-        of: `time` or `work`, whichever decided.
-        outcome: `slower` where the whole interval is beyond the limit, `passes` where that of the CPU time is within
-            it, else `cannot tell`, which does not fail.
-        step: the stage that gained most, in parts of stock's time; empty where none gained.
-        gained: how much, in ms a sample at this run's speed.
+        then: ratio to stock in the record, of wall or CPU time as `of` says.
+        now: the same ratio in this run.
+        change: `now` over `then`: 1.3 is 30% slower; its interval combines the uncertainty of both.
+        of: `time` (wall) or `work` (CPU), whichever decided.
+        outcome: `slower` if the whole interval exceeds the limit, `passes` if that of the CPU time is within the limit,
+            else `cannot tell`, which does not fail.
+        step: the stage that slowed down most, relative to stock's time; empty if none did.
+        gained: by how much, in ms per sample at this run's speed.
     """
 
     side: str
@@ -74,12 +73,12 @@ class Baseline:
     """A record to compare with.
 
     Attributes:
-        path: of the file.
-        date: when it was taken.
-        about: data, mode, samples and batch size: what must be alike for ratios to be comparable.
-        sides: that have a ratio to stock, by recipe and level.
-        yardsticks: what stock runs, by recipe.
-        features: what OpenCV used of the processor then; empty: older records do not say.
+        path: the record's file.
+        date: when the record was taken.
+        about: data, mode, samples and batch size, which must be equal for ratios to be comparable.
+        sides: the sides that have a ratio to stock, by recipe and level.
+        yardsticks: the steps that stock runs, by recipe.
+        features: processor features that OpenCV used; empty in older records.
     """
 
     path: Path
@@ -90,20 +89,20 @@ class Baseline:
     features: str = ""
 
     def undecided(self, recipe: str, level: str, time: Ratio, work: Ratio, *, limit: float) -> bool:
-        """Whether more rounds would help to tell how a side compares."""
+        """Whether more rounds may decide the outcome."""
         then = self.sides.get((recipe, level))
         return then is not None and outcome(then, time, work, limit)[0] == "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A run compared with a record.
+    """The comparison of a run with a record.
 
     Attributes:
         baseline: the record.
-        limit: how much slower is too slow: 0.15 is 15%.
-        gates: one for each side that the record has.
-        warnings: what was otherwise then than now.
+        limit: the allowed slowdown: 0.15 is 15%.
+        gates: the comparison of each side in the record.
+        warnings: differences in conditions between the record and this run.
     """
 
     baseline: Baseline
@@ -121,7 +120,7 @@ def open_baseline(path: Path) -> Baseline:
     """Read a record.
 
     Raises:
-        BenchError: it is none, or holds no ratios to stock.
+        BenchError: the file is no record, or has no ratios to stock.
     """
     report = read(path)
     try:
@@ -150,7 +149,7 @@ def open_baseline(path: Path) -> Baseline:
 
 
 def _ratio(report: Mapping[str, Any]) -> Ratio:
-    """A ratio as it was written; ValueError where its numbers make no sense."""
+    """Parse a ratio; ValueError if its numbers are impossible."""
     ratio = Ratio(report["middle"], report["low"], report["high"], tuple(report["rounds"]))
     if not 0 < ratio.low <= ratio.middle <= ratio.high:
         raise ValueError(f"{ratio.middle} is not between {ratio.low} and {ratio.high}")
@@ -158,12 +157,12 @@ def _ratio(report: Mapping[str, Any]) -> Ratio:
 
 
 def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
-    """Compare a run with a record; sides that the record does not have are passed over.
+    """Compare a run with a record; sides that the record lacks are ignored.
 
     Args:
         baseline: the record.
         bench: the run.
-        limit: how much slower is too slow: 0.15 is 15%.
+        limit: the allowed slowdown: 0.15 is 15%.
 
     Raises:
         BenchError: the record has none of the sides.
@@ -195,7 +194,7 @@ def judge(baseline: Baseline, bench: Bench, limit: float) -> Judgement:
 
 
 def outcome(then: RecordedSide, time: Ratio, work: Ratio, limit: float) -> tuple[Outcome, Literal["time", "work"]]:
-    """How a side came out, and by what."""
+    """The outcome of a side, and whether wall or CPU time decided it."""
     by_work, most = change_of(then.work, work), 1 + limit
     if by_work.low > most:
         return "slower", "work"
@@ -205,7 +204,7 @@ def outcome(then: RecordedSide, time: Ratio, work: Ratio, limit: float) -> tuple
 
 
 def change_of(then: Ratio, now: Ratio) -> Ratio:
-    """Two independent ratios: what is not known of each adds up as squares.
+    """The quotient of two independent ratios, whose errors add up as squares.
 
     >>> change_of(Ratio(1.0, 1.0, 1.0, ()), Ratio(1.3, 1.2, 1.4, ()))
     Ratio(middle=1.3, low=1.2, high=1.4, rounds=())

@@ -1,8 +1,8 @@
 """The record of a comparison, `bench.json`: everything that a report, or a later run, needs.
 
-`schema_version` is 1. Keys are the fields of the classes below, as their docstrings say; times are milliseconds a
-sample unless a field says otherwise; ratios are times over times, so more than 1 is slower. Later versions add
-and drop keys, and change the number only where a key that `--baseline` reads changes its meaning.
+`schema_version` is 1. Keys are the fields of the classes below; times are milliseconds per sample unless a field says
+otherwise; ratios are quotients of times, so more than 1 is slower. Later versions add and drop keys, and change the
+number only if a key that `--baseline` reads changes its meaning.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _PACKAGES = ("augrecipes", "albumentations", "opencv-python-headless", "numpy", 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What measurements were taken on.
+    """The machine and software of a measurement.
 
     Attributes:
         date: UTC, ISO 8601.
-        processor: its name.
-        cores: that this process may use.
-        load: of the last minute when it began, as processes that want a core; None where the system does not tell.
+        processor: name of the processor.
+        cores: number of cores that this process may use.
+        load: the system's load average of the last minute at the start; None if the system has none.
         system: the operating system.
-        python: its version.
-        packages: their versions.
-        features: what OpenCV uses of the processor; pixels depend on it.
-        kernels: which native kernels ran, if any.
+        python: version of Python.
+        packages: versions of packages.
+        features: processor features that OpenCV uses; pixels depend on them.
+        kernels: the native kernels that ran, if any.
     """
 
     date: str
@@ -68,23 +68,23 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class SideRecord:
-    """What was measured of a recipe at a level.
+    """The measurements of a recipe at a level.
 
     Attributes:
         recipe: its name in `recipes`.
         level: `none`, `exact`, `fast`, or `stock`.
-        ms: a sample, read in this process: the sum over the batches of the median round.
-        mad: of the rounds' ms a sample.
-        cpu_ms: CPU time a sample; the rest of `ms` is waiting.
-        samples_per_second: what `ms` comes to.
-        seconds: of each batch, by round.
-        gaps: between batches, where this process reads.
-        peak_mib: the most memory that the process held during a pass, resident, MiB.
-        against_stock: the time over that of stock, where it was measured in the same run.
-        cpu_against_stock: the CPU time over that of stock.
-        stages: in order; empty for stock.
-        transfer: ms a sample from a worker process to the consumer; None for stock.
-        bottleneck: what keeps samples from coming faster; empty for stock.
+        ms: wall time per sample, read in this process: for each batch the median round, summed.
+        mad: median absolute deviation of the rounds' ms per sample.
+        cpu_ms: CPU time per sample; the rest of `ms` is waiting.
+        samples_per_second: the throughput that `ms` gives.
+        seconds: seconds of each batch, by round.
+        gaps: batch latency in this process.
+        peak_mib: peak resident memory of the process during a pass, MiB.
+        against_stock: wall time over that of stock, if stock was measured in the same run.
+        cpu_against_stock: CPU time over that of stock.
+        stages: the time of each stage, in order; empty for stock.
+        transfer: ms per sample from a worker process to the consumer; None for stock.
+        bottleneck: what limits throughput; empty for stock.
     """
 
     recipe: str
@@ -110,13 +110,13 @@ class SideRecord:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Two sides compared.
+    """The comparison of two sides.
 
     Attributes:
         one: name of a side.
-        other: name of another.
-        ratio: the time of `one` over that of `other`.
-        differs: whether the whole interval is beyond what chance explains.
+        other: name of the other.
+        ratio: wall time of `one` over that of `other`.
+        differs: whether the difference is statistically significant.
         text: for people.
     """
 

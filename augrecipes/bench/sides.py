@@ -25,7 +25,7 @@ from augrecipes.ops.records import own_names
 from augrecipes.ops.registry import is_registered
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import UINT8_HWC, Mode, Optimize, Output, Recipe, Step
-from augrecipes.sources.arguments import as_given
+from augrecipes.sources.arguments import data_arguments
 from augrecipes.sources.opening import StrPath, is_source, open_data
 from augrecipes.sources.sample import RecipeSource
 from augrecipes.sources.stored import StoredSource, remaining_recipe
@@ -126,7 +126,7 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
         if setting.masks is not None:
             raise DataError("masks= goes with files; a source gives each sample with its mask: leave it out")
         return Samples(data, recipe, **common)
-    source = as_given(recipe, data)
+    source = data_arguments(recipe, data)
     if source.files is None and isinstance(source.root, Mapping) != recipe.facts.scales:
         by_scale = sorted(recipe.scales, key=lambda name: -recipe.scales[name])
         folders = " ".join(f"{name}=FOLDER" for name in by_scale) or "one folder"
@@ -246,7 +246,7 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
     ['SmallestMaxSize', 'RandomCrop', 'HorizontalFlip', 'ToFloat']
     """
     steps = map(plain.transform, plain.equivalent(recipe.section(mode) or ()))
-    return A.Compose([*steps, *last_of(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
+    return A.Compose([*steps, *output_objects(recipe.output)], **plain.processors_of(recipe.inputs), seed=seed)
 
 
 class StockPipeline:
@@ -314,7 +314,7 @@ class StockPipeline:
         return kinds.part(self._kind, "pipeline").BagResult(out, tuple(range(len(tiles))))
 
 
-def last_of(output: Output) -> list[Any]:
+def output_objects(output: Output) -> list[Any]:
     """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
     dtype = "uint8" if output.dtype == "uint8" else "float32"
-    return plain.last_of(replace(output, dtype=dtype, color="rgb", layout="hwc"))
+    return plain.output_objects(replace(output, dtype=dtype, color="rgb", layout="hwc"))

@@ -1,4 +1,4 @@
-"""Rounds in turns, medians and intervals: how work is timed so that whatever else the machine does hits all alike."""
+"""Interleaved rounds, medians and confidence intervals: timing in which other load hits all pieces of work alike."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from augrecipes.machine import no_collection
 from augrecipes.progress import Progress
 
 CONFIDENCE = 0.99
-FEWEST_ROUNDS = 7  # an interval of fewer says nothing
+FEWEST_ROUNDS = 7  # fewer give no useful interval
 _MOST_ROUNDS = 41
-_Z = 2.5758  # of a normal distribution, for that confidence
+_Z = 2.5758  # quantile of the normal distribution at that level
 _NORMAL, _OF_MEDIAN = 1.4826, 1.2533  # deviation over MAD, and that of a median over that of a mean
 _STALL = 3.0  # deviations
-_TICK = 1e-9  # seconds; a clock may not have moved
+_TICK = 1e-9  # seconds; avoids 0 / 0 if a clock has not advanced
 
 Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Work:
-    """Something that is timed batch by batch.
+    """Work that is timed batch by batch.
 
     Attributes:
-        name: of it.
-        start: begins a pass; each `next` of the result is one batch, the same batches in every pass.
-        after: what is done after each batch, and not timed; it gets the batch's number.
+        name: its name.
+        start: begins a pass; each `next` of the result runs a batch, and every pass has the same batches.
+        after: called after each batch with its number, outside the timed span.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Work:
 
 
 def calls(name: str, function: Callable[[], object], times: int = 1) -> Work:
-    """A function as work: a batch is so many calls of it.
+    """A function as work, with a number of calls as a batch.
 
     >>> in_turns([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
     (2, 1, 2, 1)
@@ -61,9 +61,9 @@ class Ratio:
     """How many times as long one piece of work takes as another.
 
     Attributes:
-        middle: the time of one over the time of the other.
-        low: of the interval that holds the ratio with a probability of `CONFIDENCE`, as far as rounds are alike.
-        high: the same.
+        middle: the estimate: the time of the first over the time of the second.
+        low: lower end of the confidence interval at level `CONFIDENCE`, which assumes rounds of the same distribution.
+        high: its upper end.
         rounds: the ratio in each round.
     """
 
@@ -77,14 +77,14 @@ def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progres
     """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
 
     Args:
-        works: each is warm already.
+        works: the pieces of work, already warmed up.
         rounds: passes of each.
-        batches: of a pass.
+        batches: batches per pass.
         progress: called with (rounds done, rounds).
 
     Returns:
-        Seconds, (2, works, rounds, batches): by the clock on the wall, and of CPU time, which is much steadier on a
-        busy machine and does not see waiting.
+        float64 (2, works, rounds, batches): seconds of wall time, and of CPU time, which is much steadier on a busy
+        machine and excludes waiting.
     """
     times = np.zeros((2, len(works), rounds, batches))
     for turn in range(rounds):
@@ -109,7 +109,7 @@ def _timed(batches: Iterator[Any]) -> tuple[float, float]:
 
 
 def turn_order(count: int, turn: int, batch: int = 0) -> list[int]:
-    """Whose turn it is: everyone is first, and everyone follows everyone, equally often.
+    """The order of works in a batch, in which each is first, and each follows each other, equally often.
 
     >>> [turn_order(2, 0, batch) for batch in range(3)], turn_order(3, 1)
     ([[0, 1], [1, 0], [0, 1]], [1, 2, 0])
@@ -119,7 +119,7 @@ def turn_order(count: int, turn: int, batch: int = 0) -> list[int]:
 
 
 def total(times: Times) -> float:
-    """Seconds a pass: the sum over the batches of the median round, which single stalls do not reach.
+    """Seconds per pass: for each batch the median round, summed, which is robust against single stalls.
 
     >>> total(np.array([[1.0, 2.0], [1.0, 9.0], [5.0, 2.0]]))
     3.0
@@ -128,19 +128,19 @@ def total(times: Times) -> float:
 
 
 def mad(values: Any) -> float:
-    """The median distance from the median."""
+    """The median absolute deviation from the median."""
     values = np.asarray(values, np.float64)
     return float(np.median(np.abs(values - np.median(values)))) if values.size else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Batch latency: milliseconds between one batch and the next, as the consumer sees them.
+    """Batch latency: milliseconds between consecutive batches, as the consumer sees them.
 
     Attributes:
-        p50: half are shorter.
-        p95: 95 of a hundred are shorter.
-        p99: 99 of a hundred are shorter.
+        p50: the median.
+        p95: the 95th percentile.
+        p99: the 99th percentile.
     """
 
     p50: float
@@ -149,7 +149,7 @@ class Gaps:
 
 
 def gaps_of(seconds: NDArray[np.float64]) -> Gaps:
-    """Of the times between batches.
+    """The percentiles of the times between batches, given in seconds.
 
     >>> gaps_of(np.array([0.001, 0.001, 0.003]))
     Gaps(p50=1.0, p95=2.8, p99=2.96)
@@ -158,11 +158,11 @@ def gaps_of(seconds: NDArray[np.float64]) -> Gaps:
 
 
 def ratio(times: Times, baseline: Times) -> Ratio:
-    """The time of one over that of another, both (rounds, batches), measured in turns.
+    """The quotient of two times, both (rounds, batches), measured interleaved.
 
-    Batches are compared with their like of the same round, so that what slows a round down slows both. Of each batch
-    the median round counts, each batch for as much as it takes. The interval is Student's, for the rounds' distances
-    from those medians; distances beyond three times the usual are cut to that: they are stalls.
+    Each batch is compared with the same batch of the same round, so that a slow round slows both. The median over
+    rounds is taken for each batch, and batches are weighted by their time. The interval is Student's over the rounds'
+    deviations from those medians, winsorised at three standard deviations, since larger ones are stalls.
 
     >>> found = ratio(np.full((9, 2), 3.0), np.full((9, 2), 2.0))
     >>> [round(value, 6) for value in (found.middle, found.low, found.high)]
@@ -183,7 +183,7 @@ def ratio(times: Times, baseline: Times) -> Ratio:
 
 
 def student(rounds: int, normal: float = _Z) -> float:
-    """Student's quantile, two-sided and for `CONFIDENCE`, by its expansion around the normal one.
+    """Student's two-sided quantile at level `CONFIDENCE`, by its expansion around the normal quantile.
 
     >>> round(student(15), 2), round(student(10**6), 2)
     (2.97, 2.58)
@@ -194,7 +194,7 @@ def student(rounds: int, normal: float = _Z) -> float:
 
 
 def spread_out(total: int, count: int) -> list[int]:
-    """So many samples, spread evenly over the data; beyond their number they come again, with new random parameters.
+    """Rows of `count` samples, spread evenly over the data; repeated beyond its size, with new random parameters.
 
     >>> spread_out(6, 3), spread_out(2, 5)
     ([0, 2, 4], [0, 1, 0, 1, 0])
@@ -203,23 +203,23 @@ def spread_out(total: int, count: int) -> list[int]:
 
 
 class RunSize(NamedTuple):
-    """How much is run: so many passes, of so many batches."""
+    """The size of a run: the number of passes, and of batches in each."""
 
     rounds: int
     batches: int
 
 
 def fitting(works: Sequence[Work], seconds: float, batches: int) -> RunSize:
-    """What fits into `seconds` for each, by one batch of everyone."""
+    """The size of a run that takes `seconds` for each work, by timing a batch of each."""
     once = float(in_turns(works, 1, 1)[0].sum())
     return size_for(seconds * len(works), once, batches)
 
 
 def size_for(seconds: float, a_batch: float, batches: int) -> RunSize:
-    """What fits into `seconds`, where one batch of everyone takes `a_batch`.
+    """The size of a run that takes `seconds`, if a batch of all works takes `a_batch`.
 
-    Rounds come first: many short ones tell more than few long ones; below the fewest rounds passes get shorter, and
-    no pass is shorter than one batch.
+    Many short rounds tell more than few long ones, so passes are shortened before rounds are dropped below the fewest;
+    no pass is shorter than a batch.
 
     >>> size_for(10, 0.01, 8), size_for(1, 0.1, 8), size_for(1, 1.0, 8)
     (RunSize(rounds=41, batches=8), RunSize(rounds=10, batches=1), RunSize(rounds=7, batches=1))

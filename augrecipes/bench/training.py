@@ -1,8 +1,8 @@
-"""How much of a training step is waiting for samples: loading, forward, backward, optimiser, one after another.
+"""The share of a training step spent waiting for samples: loading, forward, backward and optimiser are timed in turn.
 
-Every part is over before the next begins: a GPU is waited for after each, as a loop does that prints its loss. So the
-times are those of the work itself. Workers read on meanwhile; what is read in this process is read while nothing else
-runs, which a loop that never waits for its GPU would partly hide.
+The GPU is synchronised after each part, as a loop does that prints its loss, so the times are those of the work itself.
+Workers read ahead meanwhile. Reading in this process overlaps with nothing; a loop that never synchronises would partly
+hide it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from augrecipes.data.reader_plan import Backend
 from augrecipes.progress import Progress
 
 _ROUNDS, _FEWEST_STEPS = 3, 4
-_AHEAD = 2  # batches that are read ahead for each worker: torch's number, and the loader's
+_AHEAD = 2  # batches prefetched per worker: the default of torch and of the loader
 
 
 @dataclass(frozen=True, slots=True)
 class StepPart:
-    """A part of a training step. Parts follow each other.
+    """A part of a training step. Parts run one after another.
 
     Attributes:
         name: `loading` (waiting for the batch), `to device` (copying it, where the device has memory of its own),
             `device stage` (what the recipe's output leaves to the device), `forward` (the loss included), `backward`,
-            `optimiser`; or `loading` and `training step`, where milliseconds were given.
-        ms: a step: the mean over the steps of a pass, of the median pass. Batches of several workers may come in
+            `optimiser`; or `loading` and `training step`, if the user gave the step's milliseconds.
+        ms: ms per step: the mean over the steps of a pass, of the median pass. Batches of several workers may come in
             bursts, and the median step would not show the wait between them.
-        mad: of it over the passes.
-        share: of the whole step, 0..1; all shares add up to 1.
+        mad: median absolute deviation of `ms` over the passes.
+        share: share of the whole step, 0..1; all shares add up to 1.
     """
 
     name: str
@@ -49,19 +49,19 @@ class StepPart:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Training steps with the samples of one side.
+    """The timing of training steps with the samples of a side.
 
     Attributes:
         recipe: its name.
         level: `none`, `exact`, `fast`, or `stock`.
-        backend: `batches` (read in this process, when one is asked for), `threads` or `processes` (which read ahead).
-        workers: how many; 0 for `batches`.
+        backend: `batches` (read on demand in this process), `threads` or `processes` (which prefetch).
+        workers: number of workers; 0 for `batches`.
         device: `cpu`, or `cuda:0` and the GPU's name.
-        threads: that torch may use for the step on the processor: torch's own setting.
-        step: what was trained: `3 ms, waited for`, or the file, the model, its loss and its optimiser.
+        threads: number of threads that torch uses for the step on the CPU.
+        step: the training step: `3 ms, waited for`, or the file, the model, its loss and its optimiser.
         batch_size: samples in a batch.
-        steps: that were timed.
-        parts: in their order.
+        steps: number of timed steps.
+        parts: the parts of a step, in order.
     """
 
     recipe: str
@@ -82,20 +82,20 @@ class Training:
 
     @property
     def waiting(self) -> float:
-        """The share of a step that is waiting for samples, 0..1."""
+        """The share of a step spent waiting for samples, 0..1."""
         return sum(part.share for part in self.parts if part.name == LOADING)
 
     @property
     def step_ms(self) -> float:
-        """Milliseconds a batch, without loading."""
+        """Milliseconds per batch, without loading."""
         return sum(part.ms for part in self.parts if part.name != LOADING)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A side, and who reads it: the loader's `backend`, and how many workers (0 with `batches`).
+    """A side with the loader's `backend` and number of workers (0 with `batches`).
 
-    Stock is not made for threads.
+    Stock does not run in threads.
     """
 
     side: Side
@@ -111,26 +111,26 @@ def measure(
     seconds: float,
     progress: Progress = lambda *_: None,
 ) -> tuple[Training, ...]:
-    """Time training steps with the samples of several sides, pass by pass in turns, over the same samples.
+    """Time training steps with the samples of several sides, interleaved pass by pass, over the same samples.
 
-    The model is one and the same for all, and goes on learning. Threads of torch stay as they are set.
+    All cases train the same model, which goes on learning. The number of torch's threads is left as set.
 
     Args:
-        cases: which sides, and who reads them.
-        step: what is trained.
+        cases: the sides, with their backend and workers.
+        step: the training step.
         batch_size: samples in a batch.
-        seconds: for each case, roughly; three passes, never of fewer than four steps.
+        seconds: approximate time for each case; three passes of at least four steps.
         progress: called with (passes done, passes), a first one of each case among them.
 
     Raises:
         BenchError: the model, its loss or its optimiser fails.
-        DataError: of the data, or a step of a recipe that fails.
+        DataError: the data cannot be read, or a step of a recipe fails.
         CollateError: samples do not fit into one batch.
     """
     runs = []
     for k, case in enumerate(cases):
         progress(k, len(cases) * (1 + _ROUNDS))
-        # One pass of a few steps: everything is warm then, and works.
+        # A pass of a few steps warms everything up and finds errors.
         trial = _CaseRun(case, step, batch_size, max(_FEWEST_STEPS, 2 * case.workers))
         with closing(trial.batches):
             a_step = sum(trial.once().values()) / 1e3
@@ -147,12 +147,12 @@ def measure(
 
 
 class _CaseRun:
-    """A case in progress: passes of so many timed steps."""
+    """A case in progress, which runs passes of a number of timed steps."""
 
     def __init__(self, case: Case, step: Wait | ModelStep, batch_size: int, steps: int) -> None:
         self.case, self.steps, self.passes = case, steps, list[dict[str, float]]()
         self._train, self._batch_size = step.of(case.side.source), batch_size
-        # The first batches meet empty queues. While steps are timed there must always be more to read.
+        # The first batches meet empty queues. Workers must have more to read until the last timed step.
         self.untimed = 1 + _AHEAD * case.workers
         batches = self.untimed + steps + _AHEAD * case.workers
         self.batches = loading.loader(
@@ -161,14 +161,14 @@ class _CaseRun:
         )  # fmt: skip
 
     def once(self) -> dict[str, float]:
-        """One pass: by part, the mean milliseconds of a step."""
+        """Run a pass; returns the mean milliseconds per step, by part."""
         self.case.side.rewound()
         self.batches.set_epoch(0)
         spent: defaultdict[str, float] = defaultdict(float)
         last = perf_counter()
 
         def lap(part: str) -> None:
-            """A part is over, and all that it left to the device: the time since the last one ended is its."""
+            """Synchronise the device and assign the time since the last part's end to a part."""
             nonlocal last
             self._train.device.wait()
             now = perf_counter()
@@ -184,7 +184,7 @@ class _CaseRun:
         return {part: 1e3 * seconds / self.steps for part, seconds in spent.items()}
 
     def found(self) -> Training:
-        """What the passes came to."""
+        """The timing over all passes."""
         columns = {part: [spent[part] for spent in self.passes] for part in self.passes[0]}
         middles = {part: float(np.median(column)) for part, column in columns.items()}
         whole, device, side = sum(middles.values()), self._train.device.name, self.case.side

@@ -1,4 +1,4 @@
-"""Verdicts: which of two is faster, where the spread allows to say so, what the bottleneck is; and figures as text."""
+"""Verdicts: which of two sides is faster, if the difference is significant, and the bottleneck; figures as text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from augrecipes.bench.stages import Stage
 from augrecipes.bench.timing import CONFIDENCE, FEWEST_ROUNDS, Ratio
 from augrecipes.errors import counted
 
-# Two copies of one program differ by so much, by where their memory happens to lie.
+# Two copies of the same program differ by as much, depending on the layout of their memory.
 MARGIN = 0.03
-BUSY = 0.15  # share of the time; who waits longer for a core shares the machine with others
-_DIGITS = 3  # behind the point, at most
+BUSY = 0.15  # share of the time spent waiting for a core, above which the machine counts as busy
+_DIGITS = 3  # decimals at most
 
 
 def verdict(first: str, second: str, ratio: Ratio, work: Ratio | None = None) -> str:
-    """What the time of `first` over that of `second` lets one say.
+    """A sentence on which of two sides is faster.
 
     Args:
-        first: a side.
-        second: another.
-        ratio: of their times, by the clock on the wall.
-        work: of their CPU time, which must say the same where the machine was busy; None: it was not.
+        first: name of a side.
+        second: name of the other.
+        ratio: wall time of `first` over that of `second`.
+        work: the ratio of CPU time, which must agree on a busy machine; None: the machine was not busy.
 
     >>> rounds = (1.3,) * 9
     >>> verdict("A", "B", Ratio(1.345, 1.31, 1.38, rounds))
@@ -41,7 +41,7 @@ def verdict(first: str, second: str, ratio: Ratio, work: Ratio | None = None) ->
 
 
 def interval(low: float, high: float) -> str:
-    """Two ends, or one figure where they are written alike.
+    """The two ends of an interval, or a single figure if both round to the same.
 
     >>> interval(0.93, 1.031), interval(0.971, 0.974)
     ('0.93 to 1.03', '0.97')
@@ -50,9 +50,9 @@ def interval(low: float, high: float) -> str:
 
 
 def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
-    """Whether the whole interval is beyond what two copies of one program may differ by.
+    """Whether the whole interval is beyond the difference between two copies of the same program.
 
-    On a busy machine who waits for a core is noise: there the interval of the CPU time must lie on the same side.
+    On a busy machine waiting for a core is noise, so the interval of the CPU time must lie on the same side.
 
     >>> rounds = (1.3,) * 9
     >>> differs(Ratio(1.3, 1.2, 1.4, rounds)), differs(Ratio(1.3, 1.2, 1.4, rounds), Ratio(1.0, 0.9, 1.1, rounds))
@@ -64,12 +64,12 @@ def differs(ratio: Ratio, work: Ratio | None = None) -> bool:
 
 
 def how_sure() -> str:
-    """What an interval is, in words."""
+    """The confidence level of an interval, in words."""
     return f"{100 * CONFIDENCE:.0f} % interval over the rounds; differences below {100 * MARGIN:.0f} % count as noise"
 
 
 def waiting(ms: float, cpu_ms: float, stages: Sequence[Stage]) -> float:
-    """The share of a sample's time in which it waited for a core, 0..1: neither work nor waiting for files.
+    """The share of a sample's time spent waiting for a core, 0..1: neither computing nor waiting for files.
 
     >>> round(waiting(31.0, 5.6, []), 2), waiting(5.0, 4.9, [])
     (0.82, 0.02)
@@ -80,13 +80,13 @@ def waiting(ms: float, cpu_ms: float, stages: Sequence[Stage]) -> float:
 
 
 def bottleneck(stages: Sequence[Stage], transfer: float, workers: int, step_ms: float = 0.0) -> str:
-    """What keeps samples from coming faster, and how long that takes.
+    """What limits throughput, and its time per sample.
 
     Args:
-        stages: ms a sample.
-        transfer: ms a sample from a worker process to the consumer; 0: they are not sent.
-        workers: that read; 0: this process does.
-        step_ms: ms a sample that a training step takes; 0: not known.
+        stages: the stages, in ms per sample.
+        transfer: ms per sample from a worker process to the consumer; 0: samples are not sent.
+        workers: number of workers; 0: this process reads.
+        step_ms: ms per sample of a training step; 0: unknown.
 
     >>> read, crop = Stage("read", "read", 0.2, 0.0), Stage("step", "Crop#1", 0.8, 0.0)
     >>> bottleneck([read, crop], 0.0, 0), bottleneck([read, crop], 2.0, 4)
@@ -108,7 +108,7 @@ def bottleneck(stages: Sequence[Stage], transfer: float, workers: int, step_ms: 
 
 
 def digits_for(value: float, spread: float | None = None) -> int:
-    """How many digits behind the point a figure deserves: those of its size or, if that is fewer, of its spread.
+    """The number of decimals for a figure, by its size or, if that gives fewer, by its spread.
 
     >>> digits_for(0.1234), digits_for(12.345), digits_for(345.67), digits_for(2345.6)
     (3, 2, 1, 0)
@@ -131,7 +131,7 @@ def figure(value: float, spread: float | None = None) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share of 1.
+    """A share, 0..1, as a percentage.
 
     >>> percent(0.1234), percent(1.0), percent(0.0), percent(0.0002), percent(0.1234, 0)
     ('12.3 %', '100.0 %', '0.0 %', '< 0.1 %', '12 %')
@@ -140,7 +140,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def varied(value: float, spread: float) -> str:
-    """A figure and what it varies by, with as many digits both.
+    """A figure and its spread, with the same number of decimals.
 
     >>> varied(30.974, 5.1), varied(1.2345, 0.0312)
     ('31 ± 5', '1.23 ± 0.03')
@@ -150,7 +150,7 @@ def varied(value: float, spread: float) -> str:
 
 
 def readers(backend: str, workers: int) -> str:
-    """Who reads, in words.
+    """The backend and number of workers, in words.
 
     >>> readers("threads", 1), readers("processes", 2), readers("batches", 0)
     ('1 thread', '2 worker processes', 'no workers')
@@ -159,7 +159,7 @@ def readers(backend: str, workers: int) -> str:
 
 
 def rate(samples_per_second: float) -> str:
-    """Samples a second, as text.
+    """Samples per second, as text.
 
     >>> rate(1930.4), rate(6.04), rate(0.256)
     ('1,930', '6.0', '0.26')

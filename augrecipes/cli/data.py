@@ -15,7 +15,7 @@ from augrecipes.errors import DataError, counted
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
-    from augrecipes.sources.check import Checked
+    from augrecipes.sources.check import CheckReport
     from augrecipes.verify import Verification
 
 _LISTED = 6  # samples left out that are named
@@ -123,10 +123,10 @@ def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:
         raise refusal(f"masks go with images, and {of_kind}", "--masks")
 
 
-def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> Checked:
+def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> CheckReport:
     from augrecipes.compiler.compile import check, steps_of
     from augrecipes.recipe import kinds
-    from augrecipes.sources.check import look_at_samples
+    from augrecipes.sources.check import check_samples
     from augrecipes.sources.opening import is_source, open_data
 
     steps_of(recipe, mode)  # or the recipe has no such section
@@ -134,12 +134,12 @@ def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> Checked
     with parts() as advance:
         if is_source(data):
             source = open_data(recipe, recipe.compile(mode, "none").targets, data, mode=mode)
-            return look_at_samples(recipe, mode, source, advance)
-        checked: Checked = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
+            return check_samples(recipe, mode, source, advance)
+        checked: CheckReport = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
         return checked
 
 
-def _tell(checked: Checked) -> None:
+def _tell(checked: CheckReport) -> None:
     widest = max(map(len, checked.listed))
     units = {"bag": "", "tile": "", "boxes": " rows", "keypoints": " rows"}
     for name, count in checked.listed.items():

@@ -1,1 +1,1 @@
-"""Torch Datasets over image files, and the loader that turns them into reproducible batches."""
+"""torch Datasets over image files and other sources, and the loader that makes reproducible batches of them."""

@@ -1,9 +1,8 @@
-"""Batches of samples that are read together, and their memory: shared, pinned, written row by row, used again.
+"""Memory of batches (shared, pinned, written row by row, reused), and batches of samples that one call reads.
 
-In a worker it is shared, and pinned where a GPU waits for it. What is used again is the system's own memory, not
-malloc's: each of malloc's arenas, of which every reading thread has one, would grow to the most that it ever held, and
-keep that. A fresh tensor of 150 MiB costs 38,000 page faults, which take as long as light work on its samples does.
-What is more than a few batches goes back when a pass is over.
+The memory is shared in a worker, and pinned where a GPU needs it. A pool reuses mmap'd memory, not malloc's: every
+reading thread has a malloc arena, which would grow to its largest use and stay there. A fresh tensor of 150 MiB costs
+38,000 page faults, as much time as light augmentation of its samples. After a pass, all but a few batches are freed.
 """
 
 from __future__ import annotations
@@ -30,33 +29,33 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.model import Recipe
 
 Empty = Callable[[tuple[int, ...], torch.dtype], torch.Tensor]
-# Smaller tensors are not worth asking the system for, and malloc keeps their memory itself (see `tune_allocator`).
+# Smaller tensors come from malloc, which keeps their memory itself (see `tune_allocator`).
 LEAST_BYTES = 1 << 20
-# What a loader keeps of the memory of its batches from pass to pass.
+# Memory of batches that a loader keeps between passes.
 BATCH_BYTES = 128 << 20
 Batch = dict[str, Any]  # by key a tensor or array of n rows, or a list
-# Plain integers in a sample, tensors in a batch.
+# Keys of plain integers in a sample and of tensors in a batch.
 _NUMBERS = ("label", "index", "epoch")
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor that is not filled yet; in a DataLoader's worker in shared memory, so that nobody moves it there."""
+    """An uninitialised tensor; in a DataLoader's worker in shared memory, so that it need not be copied there."""
     return torch.empty(shape, dtype=dtype) if get_worker_info() is None else empty_shared(shape, dtype)
 
 
 def empty_pinned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor that is not filled yet, in memory that a GPU can read by itself."""
+    """An uninitialised tensor in pinned memory."""
     return torch.empty(shape, dtype=dtype, pin_memory=True)
 
 
 def allocate_in_batch(key: str) -> Allocate | None:
-    """Memory of the batch that is being read for one value of a sample; None: the sample has to bring its own."""
+    """The allocator of the current batch for one value of a sample; None: the sample allocates its own memory."""
     now = epochs.current()
     return None if now is None or now.allocate is None else now.allocate(key)
 
 
 class Pool:
-    """Lends memory, and lends it again when it has come back: when the last tensor, array or view of it is gone.
+    """A pool of memory, which is reused when the last tensor, array or view of it is gone.
 
     >>> pool = Pool()
     >>> first = pool.empty((1 << 20,), torch.uint8)
@@ -74,18 +73,18 @@ class Pool:
         self._lock = threading.Lock()
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """A tensor that is not filled yet."""
+        """An uninitialised tensor."""
         size = prod(shape) * dtype.itemsize
         if size < LEAST_BYTES:
             return torch.empty(shape, dtype=dtype)
         memory = self._take(size)
-        array = np.frombuffer(memory, np.uint8, size)  # whoever holds the tensor, or a part of it, holds this
-        # An atomic call, as the garbage collector may make it in the middle of anything.
+        array = np.frombuffer(memory, np.uint8, size)  # kept alive by the tensor and all its views
+        # list.append is atomic: the garbage collector may call it at any time.
         weakref.finalize(array, self._free.append, memory).atexit = False
         return torch.from_numpy(array).view(dtype).reshape(shape)
 
     def clear(self, but: int = 0) -> None:
-        """Let go of what nobody uses, `but` for so many bytes at most: those that came back last."""
+        """Free unused memory, except for up to `but` bytes of the most recently returned."""
         with self._lock:
             remaining = []
             while self._free:
@@ -96,37 +95,37 @@ class Pool:
 
     def _take(self, size: int) -> mmap.mmap:
         with self._lock:
-            for k in reversed(range(len(self._free))):  # what came back last is likeliest in the cache
+            for k in reversed(range(len(self._free))):  # the last one returned is likeliest in the CPU cache
                 if size <= len(self._free[k]) <= 2 * size:
                     return self._free.pop(k)
         return _map_memory(size)
 
 
 def _map_memory(size: int) -> mmap.mmap:
-    """Memory that goes back to the system when nobody holds it."""
-    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows has no other kind
+    """Anonymous memory, returned to the system when garbage collected."""
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
         return mmap.mmap(-1, size)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError, AttributeError):  # as numpy asks for its own large arrays, where there is such a thing
+    with suppress(OSError, AttributeError):  # Linux only; numpy does so for its large arrays, too
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
 
 
 @cache
 def torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
-    """torch's name of a dtype of numpy."""
+    """The torch dtype of a numpy dtype."""
     return torch.from_numpy(np.empty(0, dtype)).dtype
 
 
 class BatchRows:
     """Memory for the samples of one batch.
 
-    The tensor of a key is made when the first sample's size is known. Samples of that size are written into their rows,
-    others get memory of their own. Rows may be asked for from several threads; no row is ever handed to two samples.
+    The tensor of a key is allocated when the first sample's size is known. Samples of that size are written into their
+    rows, others get memory of their own. Thread-safe; no two samples get the same row.
 
     Args:
-        count: of samples.
-        empty: makes a tensor of a shape and dtype.
+        count: number of samples.
+        empty: allocates a tensor of a shape and dtype.
 
     Attributes:
         ragged: keys whose samples differ in size.
@@ -145,15 +144,15 @@ class BatchRows:
         self._lock = threading.Lock()
 
     def allocate_row(self, k: int) -> epochs.AllocateKey:
-        """What gives the memory for sample `k`, by key."""
+        """The allocator for sample `k`, by key."""
         return lambda key: partial(self._rows, k, (), key)
 
     def allocate_rows(self, rows: range) -> AllocateTarget:
-        """What gives the memory for several samples at once."""
+        """The allocator for several samples at once."""
         return partial(self._rows, slice(rows.start, rows.stop), (len(rows),))
 
     def whole(self, key: str, values: Sequence[torch.Tensor]) -> torch.Tensor | None:
-        """The tensor of `key`, where `values`, one or more rows each, are its rows, all of them and in order."""
+        """The tensor of `key` if `values`, of one or more rows each, are all of its rows in order; else None."""
         if key not in self._tensors:
             return None
         tensor = self._tensors[key][0]
@@ -181,16 +180,16 @@ class BatchRows:
 
 
 def ragged_keys(recipe: Recipe) -> frozenset[str]:
-    """Keys of a sample that have a row for each box or point, and become lists in a batch."""
+    """Keys of a sample that have one row per box or keypoint, and become lists in a batch."""
     return recipe.inputs.row_keys | {"boxes", "keypoints"} if recipe.facts.annotated else frozenset()
 
 
 def as_torch(
     out: dict[str, Any], ragged: frozenset[str], views: Sequence[str] = (), masks: Container[str] = ("mask",)
 ) -> dict[str, Any]:
-    """Arrays as tensors that share no memory with anything else; labels of boxes and points, and of `masks`, as int64.
+    """Arrays as tensors that own their memory; labels of boxes, keypoints and `masks` become int64.
 
-    What lies on `views` has the name of one in front of its own, and is a list with an entry for each.
+    Keys of a view begin with its name; lists have an entry per view of that name.
     """
     sample: dict[str, Any] = {}
     for key, value in out.items():
@@ -211,7 +210,7 @@ def as_torch(
 
 
 def as_tensors(out: dict[str, Any], recipe: Recipe, views: Sequence[str] = ()) -> dict[str, Any]:
-    """What a recipe makes of a sample as `as_torch`; further targets that are no images are masks."""
+    """A pipeline's outputs as tensors, see `as_torch`; further targets other than images count as masks."""
     masks = ("mask", *(name for name, target in recipe.targets.items() if not target.is_image))
     return as_torch(out, ragged_keys(recipe), views, masks)
 
@@ -220,18 +219,18 @@ def native_batch(
     pipeline: Any, samples: Read | SampleColumns, epoch: int, virtual: order.Indices, allocate: AllocateTarget,
     ragged: frozenset[str],
 ) -> dict[str, Any] | None:  # fmt: skip
-    """What a dataset's `make_batch` gives, see there; None where samples differ in size.
+    """The batch of a dataset's `make_batch`; None where samples differ in size.
 
     Args:
-        pipeline: of the dataset.
-        samples: gives the targets of a sample by its place in the batch; or those of all.
-        epoch: of the draws.
-        virtual: keys of the draws.
-        allocate: gives the memory.
-        ragged: keys of samples that have a row for each box or point.
+        pipeline: the dataset's pipeline.
+        samples: reads the targets of a sample by its position in the batch; or the targets of all.
+        epoch: the epoch of the draws.
+        virtual: the keys of the draws.
+        allocate: allocates the memory.
+        ragged: keys of samples that have one row per box or keypoint.
 
     Raises:
-        DataError: what was wrong with the first that is broken.
+        DataError: the first broken sample.
     """
     keys = [(index, 0) for index in virtual.tolist()]
     output = BatchOutput(epoch, keys, allocate)
@@ -251,7 +250,7 @@ def native_batch(
 
 
 def join_parts(parts: Sequence[Mapping[str, Any]], rows: BatchRows) -> dict[str, Any]:
-    """One batch of parts that follow each other: tensors of some rows each, or lists.
+    """Join consecutive parts of a batch: tensors of some rows each, or lists.
 
     >>> join_parts([{"at": torch.tensor([3]), "path": ["a"]}, {"at": torch.tensor([4]), "path": ["b"]}], BatchRows(2))
     {'at': tensor([3, 4]), 'path': ['a', 'b']}
@@ -275,17 +274,17 @@ def split(batch: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     columns = {}
     for key, values in batch.items():
-        whole = key in _NUMBERS and isinstance(values, torch.Tensor) and values.ndim == 1
-        columns[key] = values.tolist() if whole else [*values]
+        is_integers = key in _NUMBERS and isinstance(values, torch.Tensor) and values.ndim == 1
+        columns[key] = values.tolist() if is_integers else [*values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def samples_at_once(dataset: Any, keys: Sequence[tuple[int, int]]) -> list[dict[str, Any]] | None:
-    """`[dataset[key] for key in keys]`, or None where that has to be done one after another.
+    """`[dataset[key] for key in keys]` by one call per epoch; None where the samples must be read one by one.
 
     Args:
-        dataset: reads the batch, by `read_batch(epoch, indices)`.
-        keys: epoch and index of each.
+        dataset: has `read_batch(epoch, indices)`.
+        keys: epoch and index of each sample.
     """
     samples: dict[int, dict[str, Any]] = {}
     for epoch in dict.fromkeys(epoch for epoch, _ in keys):

@@ -1,4 +1,4 @@
-"""What the datasets make of their arguments, and what is said of those that make no sense."""
+"""Checks of the datasets' arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from augrecipes.sources.columns import Classes
 
 
 class RunSettings(TypedDict, total=False):
-    """What every dataset takes, see `RecipeDataset`."""
+    """Arguments of every dataset, see `RecipeDataset`."""
 
     mode: model.Mode
     seed: int
@@ -30,7 +30,7 @@ class RunSettings(TypedDict, total=False):
 
 
 class Settings(RunSettings, total=False):
-    """What every dataset of image files takes."""
+    """Arguments of every dataset of image files."""
 
     exif: Literal["apply", "ignore"]
     channels: int | None
@@ -40,7 +40,7 @@ class Settings(RunSettings, total=False):
 
 
 def as_recipe(recipe: Any, kind: kinds.Kind | None = None) -> model.Recipe:
-    """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError where it is of another kind."""
+    """A Recipe of `kind` from a Recipe, a gallery name or a path; RecipeError for another kind."""
     if isinstance(recipe, str | os.PathLike | Mapping):
         from augrecipes.recipe.parse import load
 
@@ -64,7 +64,7 @@ def as_recipe(recipe: Any, kind: kinds.Kind | None = None) -> model.Recipe:
 
 
 _RECIPE = "give a recipe, or `ar.from_albumentations(transform)`"
-_OURS = {
+_INSTEAD = {  # hints for arguments of other libraries' datasets
     **dict.fromkeys(("transform", "transforms", "augment", "augmentations", "joint_transform"), _RECIPE),
     "target_transform": "labels come as they are; map them in the training step, or in a source of ar.Samples",
     **dict.fromkeys(("exif", "channels", "max_pixels", "depth", "frames"), "it says how image files are read"),
@@ -74,9 +74,9 @@ _OURS = {
 
 
 class TakesSettings:
-    """A dataset with the settings that `**how: Unpack[takes]` stands for; they show in `help` and in notebooks.
+    """Base of datasets with `**how: Unpack[takes]`: shows these settings in `help` and in notebooks.
 
-    Refuses what other libraries' datasets take with what is written instead; Python would say that it is unknown.
+    Refuses arguments of other libraries' datasets with a hint what to write instead.
     """
 
     _takes: ClassVar[Any] = Settings
@@ -91,11 +91,13 @@ class TakesSettings:
         cls.__signature__ = Signature(shown)  # type: ignore[attr-defined]
 
     def __new__(cls, *_: Any, **named: Any) -> Self:
-        """A new one; TypeError where a word is among the arguments that the class does not take."""
+        """Create an instance; TypeError for an argument that the class does not take."""
         takes, ours = signature(cls).parameters, cls.__module__.startswith("augrecipes.")
         for word in named:
-            if word not in takes and (ours or word in _OURS):
-                raise TypeError(f"{cls.__name__} takes no {word}=" + (f": {_OURS[word]}" if word in _OURS else ""))
+            if word not in takes and (ours or word in _INSTEAD):
+                raise TypeError(
+                    f"{cls.__name__} takes no {word}=" + (f": {_INSTEAD[word]}" if word in _INSTEAD else "")
+                )
         return super().__new__(cls)
 
 
@@ -115,7 +117,7 @@ def as_index(key: Any) -> int:
 
 
 def position_of(index: int, n: int) -> int:
-    """An index of `n` samples, negative ones counted from the end; IndexError where it is out of range."""
+    """An index of `n` samples as a position; negative ones count from the end. IndexError where it is out of range."""
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of range for {n} samples")
     return index % n

@@ -1,13 +1,13 @@
-"""Samples to batches: stack what fits, refuse, list or pad what does not.
+"""Collation of samples into batches: values of one size are stacked, others refused, listed or padded.
 
 A sample is a dict. In the batch
 
 - tensors and arrays are stacked (`default`), kept as a list (`list`), or padded at the bottom and right, bags by tiles
   at their end (`pad`);
 - numbers become one tensor (`label`, `index`: int64);
-- text, boxes, keypoints, their labels and anything else become lists with one entry a sample: they differ in length.
+- text, boxes, keypoints, their labels and anything else become lists with one entry per sample: they differ in length.
 
-A recipe's `batch:` steps mix the batch then, of our loader or of torch's own DataLoader.
+Then a recipe's `batch:` steps mix the batch, of our loader or of torch's own DataLoader.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ AnyCollate = Callable[[list[Any]], Any]
 Ragged = Literal["default", "list", "pad"]
 Layout = Literal["chw", "hwc"]
 
-# One entry a sample, because their number of rows says how many boxes or points a sample has.
+# Lists with one entry per sample: the number of rows is that of a sample's boxes or keypoints.
 RAGGED_KEYS = frozenset({"boxes", "box_labels", "keypoints", "keypoint_labels", "masks", "applied"})
-# Label of padded mask pixels: `ignore_index` of torch's losses by default, and never a label of a file.
+# Label of padded mask pixels: the default `ignore_index` of torch's losses, never a label in a file.
 MASK_PADDING = -100
 _STACKS = ("images", "masks")  # keys of frames, and of their masks
-# Coordinates of tiles that are not there, as of tiles whose place is not known.
+# Coordinates of padding tiles, and of tiles of unknown position.
 NO_PLACE = -1
 
 
@@ -47,13 +47,13 @@ class Collate:
 
     Args:
         ragged: what happens to tensors of different sizes: `default` raises CollateError, `list` keeps all tensors as
-            lists, `pad` enlarges them to the largest height and width. Images are padded with 0 and get a bool tensor
-            `padding` (n, H, W), True where there is no image; int64 masks are padded with -100, which torch's losses
-            ignore, masks of uint8 with 255. Bags get as many tiles as the largest, zeros with coordinates -1,
-            and `padding` is (n, tiles).
-        layout: of the images, for `pad`.
+            lists, `pad` enlarges them to the largest height and width. Images are padded with 0, and a bool tensor
+            `padding` (n, H, W) is True where there is no image; int64 masks are padded with -100, which torch's losses
+            ignore, masks of uint8 with 255. Bags are padded to the most tiles, with zeros and coordinates -1, and
+            `padding` is (n, tiles).
+        layout: layout of the images, for `pad`.
         ragged_keys: keys that always become lists.
-        after: what is done to each batch; None: nothing.
+        after: a function of the finished batch, or None.
 
     >>> import torch
     >>> batch = Collate("default")([{"image": torch.zeros(3, 4, 4), "label": k, "path": "a.png"} for k in (0, 1)])
@@ -67,7 +67,7 @@ class Collate:
     after: Callable[[Any], Any] | None = None
 
     def __call__(self, samples: list[Any], rows: BatchRows | None = None) -> Any:
-        """The batch; CollateError where samples do not fit together. What lies in `rows` already is not moved."""
+        """The batch; CollateError where samples do not fit together. Values that lie in `rows` are not copied."""
         if not samples or not isinstance(samples[0], Mapping):
             try:  # samples of a user's own dataset
                 return self.finished(default_collate(samples))
@@ -88,13 +88,13 @@ class Collate:
         return self.finished(batch)
 
     def finished(self, batch: Any) -> Any:
-        """A batch of stacked samples, as it is handed out."""
+        """Apply `after` to a collated batch."""
         return batch if self.after is None else self.after(batch)
 
     def _tensors(
         self, key: str, values: list[torch.Tensor], samples: list[Any], rows: BatchRows | None
     ) -> dict[str, torch.Tensor]:
-        """One tensor of all; with `pad` also the padding of images and tiles."""
+        """The stacked or padded tensor of a key; with `pad` also the padding mask of images and tiles."""
         first, bags = values[0], "bag" in samples[0]
         is_mask = first.ndim == 2 or key == "masks"
         axes: tuple[int, ...] = ()  # along which `pad` enlarges: tiles of a bag; height and width
@@ -114,7 +114,7 @@ class Collate:
             for row, value in zip(whole, values, strict=True):
                 row[tuple(map(slice, value.shape))] = value
         if whole is None:
-            # A bag's tensor belongs to nobody else, and there may be no room for it twice.
+            # A bag owns its tensor, which may be too large to copy.
             whole = first.unsqueeze(0) if bags and len(values) == 1 else default_collate(values)
         if not axes or (key != "image" if bags else is_mask):
             return {key: whole}
@@ -125,7 +125,7 @@ class Collate:
 
 
 def _fill_value(value: torch.Tensor, *, is_mask: bool) -> int:
-    """What stands behind an image, 0, or behind a mask: a label that losses ignore, where the type has one."""
+    """The padding of an image, 0, or of a mask: a label that losses ignore, if the dtype has one."""
     if not is_mask or value.dtype.is_floating_point or value.dtype == torch.bool:
         return 0
     return 255 if value.dtype == torch.uint8 else MASK_PADDING
@@ -172,22 +172,22 @@ def _path(sample: Any) -> str | None:
 
 
 def collate(of: Any, *, classes: int | None = None, seed: int | None = None, collate: Ragged = "default") -> Collate:
-    """The `collate_fn` of a torch DataLoader whose batches a recipe's `batch:` section mixes; `ar.loader` has its own.
+    """The `collate_fn` of a torch DataLoader that applies a recipe's `batch:` section; `ar.loader` does so by itself.
 
     A batch's random numbers are a function of (seed, epoch, index of its first sample), which the samples of our
-    datasets bring along. So a plain DataLoader gives the batches of `ar.loader` wherever it has the same samples, and
-    `ar.collate(ds)([ds[epoch, i] for i in indices])` gives a batch again.
+    datasets carry. So a plain DataLoader yields the batches of `ar.loader` if it has the same samples, and
+    `ar.collate(ds)([ds[epoch, i] for i in indices])` reproduces a batch.
 
     Args:
-        of: the dataset that is read, ours, or torch's Subset or ConcatDataset of ours; Mosaic and CopyPaste draw
-            samples of it. Or a recipe, of whose steps none does.
-        classes: how many there are; None: as many as the dataset has.
+        of: the dataset: ours, or torch's Subset or ConcatDataset of ours; Mosaic and CopyPaste draw further samples
+            from it. Or a recipe without such steps.
+        classes: the number of classes; None: that of the dataset.
         seed: of the random numbers; None: the dataset's, or 0.
-        collate: as of `ar.loader`; `list` and `pad` for recipes without `batch:` alone.
+        collate: as of `ar.loader`; `list` and `pad` only for recipes without `batch:`.
 
     Raises:
-        CollateError: while batches are made: a step cannot act on these samples; names the step and its line.
-        ValueError: datasets with different `batch:` sections; or samples that are not stacked.
+        CollateError: when a batch is collated: a step cannot act on these samples; the message names step and line.
+        ValueError: datasets with different `batch:` sections; or `batch:` with samples that are not stacked.
 
     >>> import numpy as np, augrecipes as ar
     >>> mixed = {"version": 1, "recipe": "mixed", "steps": [], "batch": ["MixUp"]}
@@ -204,13 +204,13 @@ def collate(of: Any, *, classes: int | None = None, seed: int | None = None, col
 
 
 def _ragged_keys(recipes: Sequence[Recipe]) -> frozenset[str]:
-    """Keys that always become lists; of stacks `masks` are the frames', and no list."""
+    """Keys that always become lists; `masks` of stacks belong to the frames and do not."""
     frames = {key for recipe in recipes if recipe.inputs.stack for key in _STACKS}
     return RAGGED_KEYS.union(*map(ragged_keys, recipes)) - frames
 
 
 def collate_for(choice: Any, dataset: Any, *, classes: int | None = None, seed: int | None = None) -> AnyCollate:
-    """The function behind `collate=` of a loader: of a name by the recipes of a dataset, with their `batch:` steps."""
+    """The function for a loader's `collate=`; a name becomes a Collate for the dataset's recipes and `batch:` steps."""
     if callable(choice):
         function = cast("AnyCollate", choice)
     elif choice in ("default", "list", "pad"):
@@ -231,13 +231,13 @@ def collate_for(choice: Any, dataset: Any, *, classes: int | None = None, seed: 
 
 
 def _layout(recipe: Recipe) -> Layout:
-    """Of the images, for padding: of a pair's targets, where they agree."""
+    """The layout of a recipe's images, for padding; `hwc` only if all targets of a pair have it."""
     layouts = {recipe.outputs.get(name, recipe.output).layout for name in recipe.scales or ("image",)}
     return "hwc" if layouts == {"hwc"} else "chw"
 
 
 def _mixing_settings(leaf: Any) -> Any:
-    """What datasets must share to be mixed."""
+    """The settings that datasets must share if their samples are mixed in one batch."""
     recipe = leaf.recipe if getattr(leaf, "mixes", False) else None
     return recipe and (recipe.batch, recipe.inputs, recipe.output, recipe.outputs, recipe.scales, leaf.seed)
 
@@ -253,13 +253,13 @@ def _mixing(function: AnyCollate, mixer: BatchMixer | None) -> Any:
 
 @dataclass(frozen=True)
 class BatchMixer:
-    """Mixes a batch that is stacked: images and masks in place.
+    """Applies a recipe's `batch:` steps to a stacked batch; images and masks are changed in place.
 
     Attributes:
-        recipe: of the samples.
+        recipe: the samples' recipe.
         seed: of the random numbers.
-        classes: how many there are, or None.
-        dataset: that is read, or None.
+        classes: the number of classes, or None.
+        dataset: the dataset, for steps that draw further samples; or None.
     """
 
     recipe: Recipe
@@ -268,7 +268,7 @@ class BatchMixer:
     dataset: Any = None
 
     def __call__(self, batch: Any) -> dict[str, Any]:
-        """The batch, mixed; CollateError where a step cannot act on it."""
+        """Mix the batch; CollateError where a step cannot act on it."""
         if not isinstance(batch, Mapping) or not {"index", "epoch"} <= batch.keys():
             raise CollateError("`batch:` steps need the `index` and `epoch` that samples of our datasets bring along")
         epoch, number = int(batch["epoch"][0]), int(batch["index"][0])
@@ -280,7 +280,7 @@ class BatchMixer:
         values = {name: _array(value) for name, value in batch.items()}
         source = (None, 0) if self.dataset is None else (read, len(self.dataset))
         mixed = mix(self.recipe, values, (self.seed, epoch, number), self.classes, *source)
-        # Images and masks were written where they lie.
+        # `mix` wrote images and masks in place.
         convert: Any = default_convert
         return {n: convert(mixed[n]) if n == "label" or isinstance(v, list) else v for n, v in batch.items()}
 

@@ -1,4 +1,4 @@
-"""The Dataset: samples of a source, run through a recipe; epochs, repeats, subsets, columns, and broken files."""
+"""RecipeDataset: samples of a source, run through a recipe; epochs, repeats, subsets, columns, and broken files."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ from augrecipes.sources import columns, files, sample
 if TYPE_CHECKING:
     from augrecipes.preview.sheet import Sheet
 
-TableOrReader = columns.Columns | sample.RecipeSource  # what a dataset is made of: a table of files, or what reads one
+TableOrReader = columns.Columns | sample.RecipeSource  # a table of files, or a source that reads one
 
 
 class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared, Dataset[dict[str, Any]]):
-    """Samples of a source, image files, pairs or bags of tiles, each a row of a table, run through a recipe.
+    """A torch Dataset of the samples of a source (images, pairs or bags of tiles), run through a recipe.
 
     A sample is a pure function of (recipe, seed, epoch, index). `ds[5]` is sample 5 of the epoch that `set_epoch` set,
-    `ds[epoch, 5]` of a given one, where indices of `len(ds)` and more stand for repeats: the same row of the table
-    with draws of its own. That integer, which keys the draws, is called virtual: `virtual % rows` is the row.
+    `ds[epoch, 5]` of the named epoch. Indices of `len(ds)` and more are repeats: the same row of the table with draws
+    of its own. The integer that keys the draws is called virtual; `virtual % rows` is the row.
 
     Args:
-        source: reads the rows, or is their table; or a function that gives one of both once the recipe is compiled.
+        source: the source of the rows, or their table; or a function that returns either once the recipe is compiled.
         recipe: a Recipe, the name of a gallery recipe, or the path of a recipe file, of this dataset's kind.
         mode: `train` runs the recipe's steps, `eval` its eval section.
-        seed: of the draws.
-        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        seed: of the random draws.
+        optimize: `none`, `exact`, `fast`, or None: as the recipe says.
         on_error: `raise` or `skip`.
-        weights: one number a sample, kept as `ds.weights`; instead of the table's.
-        samples_per_epoch: length of the dataset, when it is not the number of rows.
+        weights: one number per sample, kept as `ds.weights`, instead of the table's.
+        samples_per_epoch: length of the dataset, by default the number of rows.
         classes: names of classes in the order of their numbers, such as those of another dataset.
-        exif: `apply` or `ignore` the orientation that files say.
-        channels: 1, 3, 4 (with alpha), or those of files of more bands; None takes what the recipe's inputs say, or 3.
-        max_pixels: larger images are refused before they are decoded.
-        depth: `8bit` or `error`, of files of more than 8 bits a sample; None: as AUGRECIPES_DEPTH says.
-        frames: `first` or `error`, of files of several pages; None: as AUGRECIPES_FRAMES says.
+        exif: `apply` or `ignore` the EXIF orientation of files.
+        channels: 1, 3, 4 (with alpha), or the bands of multispectral files; None: as the recipe's inputs say, or 3.
+        max_pixels: the largest image allowed, checked before decoding.
+        depth: `8bit` or `error`, for files of more than 8 bits per sample; None: as AUGRECIPES_DEPTH says.
+        frames: `first` or `error`, for files of several pages; None: as AUGRECIPES_FRAMES says.
         save_applied_params: add `applied` to every sample.
         options: other arguments of `Recipe.compile`.
 
     Attributes:
         recipe: the recipe.
         pipeline: the compiled recipe.
-        source: reads its rows; a source for another dataset, too: `ar.Samples(ds.source, recipe)`.
-        table: what is known of the rows.
-        sample_keys: the row and the key of the draws of each sample.
-        rule: of bags: which tiles of one make up a sample.
-        mode: which section of the recipe it runs.
-        seed: of the draws.
+        source: reads the rows; also a source for another dataset: `ar.Samples(ds.source, recipe)`.
+        table: the table of the rows.
+        sample_keys: the row and the draws' key of each sample.
+        rule: for bags: which tiles of a bag make up a sample.
+        mode: the section of the recipe.
+        seed: of the random draws.
         on_error: what happens to samples that cannot be read.
         clock: the epoch, shared with subsets and with copies in workers.
 
@@ -115,14 +115,14 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         return self.clock.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, for this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
+        """Set the epoch of this dataset, its subsets, and copies in workers; a loader's next pass runs it."""
         self.clock.set(epochs.check_epoch(epoch))
 
     def subset(self, indices: Any, *, mode: Mode | None = None) -> Self:
-        """Some of the samples, as a dataset.
+        """A dataset of some of the samples.
 
-        A sample keeps the index, and so the draws, that it has here. An index that is listed again stands for a repeat
-        with draws of its own. The subset shares this dataset's epoch.
+        A sample keeps the index, and so the draws, that it has here. An index that occurs again is a repeat with draws
+        of its own. The subset shares this dataset's epoch.
 
         Args:
             indices: integers, or one boolean for every sample.
@@ -139,11 +139,11 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         return part
 
     def _compiled(self, mode: Mode) -> Pipeline:
-        """The recipe's section for `mode`, or what is left of it to be done with what is read."""
+        """The pipeline for `mode`, without steps that are baked into the data."""
         return self.recipe.compile(mode, seed=self.seed, **self._compile)
 
     def recompiled(self, **options: Any) -> Pipeline:
-        """The pipeline once more, compiled with other options of `Recipe.compile`: `save_applied_params=True`."""
+        """The pipeline, compiled with other options of `Recipe.compile`, such as `save_applied_params=True`."""
         other = copy.copy(self)
         other._compile = {**self._compile, **options}
         return other._compiled(self.mode)
@@ -158,7 +158,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
 
     @property
     def classes(self) -> list[str] | None:
-        """Class names by number; None without. Whole numbers of a CSV file are no positions in it: see class_to_idx."""
+        """Class names by number, or None. Integer labels in a CSV file need not be positions here: see class_to_idx."""
         return None if self.table.classes is None else list(self.table.classes)
 
     @property
@@ -168,7 +168,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
 
     @property
     def labels(self) -> npt.NDArray[Any] | None:
-        """The label of every sample, int64 (n,); of several classes each float32 (n, classes); None without classes."""
+        """The label of every sample, int64 (n,), or float32 (n, classes) of 0 and 1 for multi-label data; or None."""
         return cast("npt.NDArray[Any] | None", self._column(self.table.labels))
 
     @property
@@ -189,88 +189,89 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         return None if values is None else values[self.sample_keys.rows_of_samples()]
 
     def fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a saved loader state to make sense."""
+        """The settings that must be equal for a saved loader state to apply."""
         return {
             "recipe": self.recipe.digest[:16],
             "mode": self.mode,
             "dataset_seed": self.seed,
             "files": self.table.digest(),
             "subset": None if self.sample_keys.listed is None else columns.digest_of(self.sample_keys.listed),
-            # What `none` and `exact` make is the same, and without kernels `fast` makes that, too.
+            # `none` and `exact` give equal samples, and so does `fast` without kernels.
             "optimize": "fast" if self.pipeline.optimize == "fast" and library() is not None else "exact",
             **self._identity(),
         }
 
     def row_path(self, row: int) -> str:
-        """What stands for row `row` in samples, messages and records: a file, or a folder."""
+        """The path that identifies row `row` in samples, messages and records: a file, or a folder."""
         return self.table.path(row)
 
     def row_paths(self, rows: order.Indices) -> list[str]:
-        """Those of several rows."""
+        """The paths of several rows."""
         return [self.row_path(row) for row in rows.tolist()]
 
     def _identity(self) -> dict[str, Any]:
-        """What else decides which samples there are, by the name of the argument: for `fingerprint`."""
+        """Further settings that decide the samples, by the names of arguments, for `fingerprint`."""
         chosen = chosen_policies(self._decode["depth"], self._decode["frames"])
-        # Pages are channels where `channels` says so.
+        # `frames: channels` follows from `channels`.
         return {**self._decode, **chosen, "frames": "first" if chosen["frames"] == "first" else "error"}
 
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
         epoch: int | None = None, pairs: int | None = None,
     ) -> Sheet:  # fmt: skip
-        """Some samples as an image, which a notebook shows and `.save("sheet.png")` writes.
+        """A sheet of some samples, which a notebook shows and `.save("sheet.png")` writes.
 
-        Of images those that `ds[epoch, i]` hands out; with `draws` or `stages` each source, and beside it what
-        becomes of it. Of pairs the whole scene with its crops, and the crops; of bags tiles, and where they lie.
+        It shows images as `ds[epoch, i]` yields them, with `draws` or `stages` beside their source; pairs as the whole
+        scene and its crops; bags as tiles and their positions.
 
         Args:
-            samples: how many, spread evenly over the dataset and its classes; or which: indices. None: as many as
-                look well.
-            draws: of each, in successive epochs; of bags the tiles that are shown.
-            stages: one draw instead, after each step.
+            samples: the number of samples, spread evenly over the dataset and its classes; or their indices. None: a
+                number that fits the sheet.
+            draws: draws per sample, in successive epochs; for bags the number of tiles to show.
+            stages: show one draw after each step instead.
             epoch: of the first draw; None: the set epoch.
-            pairs: so many degraded tiles of pairs instead, with the steps that degraded them.
+            pairs: show this many degraded tiles of pairs instead, with the steps that degraded them.
 
-        Raises DataError where none of them can be read, or where they are no pairs.
+        Raises:
+            DataError: none of the samples can be read; or `pairs=` for a recipe of another kind.
         """
         sheet: Sheet = report.renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
         return sheet
 
     def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> sample.Sample:
-        """Sample `index` as it is read, before the recipe: its images by target, mask, boxes and points; no draws.
+        """Sample `index` before the recipe: its images by target, mask, boxes and keypoints, without draws.
 
         Args:
             index: as in `ds[index]`.
-            epoch: of a store that holds several; None: the set epoch.
-            tile: of a bag, by its number among all of the bag.
+            epoch: the baked epoch, for a store that holds several; None: the set epoch.
+            tile: for a bag, the number of the tile among all of the bag.
 
         Raises:
-            DataError: it cannot be read.
-            IndexError: where `ds[index]` raises one, or there is no such tile.
+            DataError: the sample cannot be read.
+            IndexError: the index is out of range, or there is no such tile.
         """
-        return source_runs.sample_as_given(self, index, epoch, tile)
+        return source_runs.read_unprocessed(self, index, epoch, tile)
 
     def make_sample(self, row: int, epoch: int, virtual: int) -> dict[str, Any]:
         """Read row `row` of the table and run it through `self.pipeline.at(index=virtual, epoch=epoch)`.
 
-        `label`, `index` and `path` are added afterwards; a DataError without a file gets that of `row_path`.
+        The caller adds `label`, `index` and `path`, and names the file of `row_path` in a DataError without one.
         """
         return source_runs.run_sample(self, row, epoch, virtual)
 
     def make_batch(
         self, rows: order.Indices, epoch: int, virtual: order.Indices, allocate: AllocateTarget
     ) -> batching.Batch | None:
-        """What `make_sample` gives for several rows at once, by key an array or tensor of n rows, or a list.
+        """`make_sample` for several rows at once: for each key an array or tensor of n rows, or a list.
 
-        None where they have to be read one after another. Called from several threads, each with a part of a batch.
-        After a DataError `make_sample` is asked for them. `rows` and `virtual` are int64 (n,); `allocate` gives the
-        memory for a key's n values: (key, shape of one, dtype) → array (n, *shape).
+        None if the rows must be read one by one. It is called from several threads, each with a part of a batch. After
+        a DataError the caller falls back to `make_sample`. `rows` and `virtual` are int64 (n,); `allocate` allocates
+        the memory for a key's n values: (key, shape of one, dtype) → array (n, *shape).
         """
-        return source_runs.run_batch(self, rows, epoch, virtual, allocate) if self._runs_at_once() else None
+        return source_runs.run_batch(self, rows, epoch, virtual, allocate) if self._runs_natively() else None
 
-    def _runs_at_once(self) -> bool:
-        """Whether all steps run natively, and so do their masks."""
+    def _runs_natively(self) -> bool:
+        """Whether all steps run natively, on masks too."""
         facts = self.recipe.facts
         if facts.tiles or facts.views or not isinstance(self.pipeline, Pipeline):
             return False
@@ -278,14 +279,14 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
 
     @property
     def gathers(self) -> bool:
-        """Whether several samples can be read at once."""
+        """Whether several samples can be read by one call."""
         place = {name: k for k, kind in reversed([*enumerate(type(self).__mro__)]) for name in vars(kind)}
-        # Not where a class further down has changed what a sample is.
-        return place["make_batch"] <= min(place["make_sample"], place["read_sample"]) and self._runs_at_once()
+        # Not where a subclass overrides how a single sample is made.
+        return place["make_batch"] <= min(place["make_sample"], place["read_sample"]) and self._runs_natively()
 
     @property
     def mixes(self) -> bool:
-        """Whether batches of its samples are mixed, by the recipe's `batch:`; then samples say their epoch."""
+        """Whether the recipe's `batch:` steps mix batches of its samples; then samples carry their epoch."""
         return self.mode == "train" and bool(self.recipe.batch)
 
     def __getitem__(self, key: Any) -> dict[str, Any]:
@@ -294,7 +295,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         return source_runs.read_or_replace(self, epoch, index)
 
     def __getitems__(self, keys: Sequence[Any]) -> list[dict[str, Any]]:
-        """`[ds[key] for key in keys]`, which is how torch's DataLoader asks; at once where this kind can."""
+        """`[ds[key] for key in keys]`, as torch's DataLoader requests a batch; by one call if possible."""
         if epochs.current() is None and self.gathers and type(self).__getitem__ is RecipeDataset.__getitem__:
             keys = self.sample_keys.resolve(keys, self.clock)
             if (at_once := batching.samples_at_once(self, keys)) is not None:
@@ -304,10 +305,10 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
     def read_batch(
         self, epoch: int, indices: Sequence[int], allocate: AllocateTarget | None = None
     ) -> batching.Batch | None:
-        """The samples `ds[epoch, i]` as one batch, or None where they have to be read one after another.
+        """The samples `ds[epoch, i]` as one batch, or None if they must be read one by one.
 
-        Indices are not negative; `len(ds)` and more stand for repeats. `allocate` gives the memory, see `make_batch`;
-        None: memory of its own. DataError: one of them cannot be read.
+        Indices are not negative; `len(ds)` and more are repeats. `allocate` allocates the memory, see `make_batch`;
+        None: new memory. DataError: a sample cannot be read.
         """
         return source_runs.read_batch(self, epoch, indices, allocate)
 

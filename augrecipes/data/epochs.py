@@ -1,10 +1,10 @@
-"""What a loader says of the sample that is read: its epoch, memory of its batch, and what becomes of broken files.
+"""Epochs: how a loader tells datasets the epoch of a sample, the memory of its batch, and where to report broken files.
 
-A dataset's own epoch lives in shared memory, so that workers see `set_epoch` without being restarted. Our loader
-does not rely on it: it says the epoch with every batch (`reading`), and whatever wraps a dataset (torch's Subset and
-ConcatDataset, a user's own wrapper) passes plain integers through and need not know of epochs.
+A dataset's own epoch lives in shared memory, so that workers see `set_epoch` without a restart. Our loader does not
+rely on it: it sets the epoch for every batch (`reading`), so wrappers of a dataset (torch's Subset and ConcatDataset, a
+user's own) may pass plain integers through and need not know of epochs.
 
-Under `on_error="skip"` another sample takes the place of a broken file, and a record says so.
+Under `on_error="skip"` another sample replaces a broken file, and a record says so.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import DataError, Lines, harmless
 from augrecipes.seeds import key_part, mix
 
-# Memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
+# Allocates memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
 AllocateKey = Callable[[str], Allocate]
-# So many broken files in a row mean that the data set is broken, not a file.
+# This many broken files in a row mean that the data set is broken, not a file.
 MAX_TRIES = 1000
 _log = logging.getLogger("augrecipes")
 
 
 class SharedState:
-    """State in tensors that is shared with workers; stored in a file, or copied, it becomes one of its own."""
+    """State in tensors that are shared with workers; a pickle in a file, or a copy, gets tensors of its own."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -45,9 +45,9 @@ class SharedState:
 
 
 class EpochClock(SharedState):
-    """An epoch shared between a dataset, its subsets and the workers that hold copies of them.
+    """The epoch that a dataset shares with its subsets and with the copies of them in workers.
 
-    Survives pickling: sent to a worker it stays shared, stored in a file it becomes a clock of its own.
+    It can be pickled: sent to a worker it stays shared, stored in a file it becomes a clock of its own.
 
     >>> clock = EpochClock()
     >>> clock.set(3)
@@ -63,44 +63,44 @@ class EpochClock(SharedState):
     @property
     def epoch(self) -> int:
         """The epoch that was set last."""
-        return int(self._seen[0])
+        return int(self._array[0])
 
     @property
     def changes(self) -> int:
-        """How often the epoch was set, by whomever: reads are counted anew."""
-        return int(self._seen[1])
+        """How often the epoch was set, by the user or a loader; each time, counting of reads starts again."""
+        return int(self._array[1])
 
     @property
     def request(self) -> tuple[int, int]:
-        """The epoch that the user set last, and how often: tells a loader that this happened since it last looked."""
-        return int(self._seen[2]), int(self._seen[3])
+        """The epoch that the user set last, and how often, by which a loader notices a new request."""
+        return int(self._array[2]), int(self._array[3])
 
     def set(self, epoch: int) -> None:
-        """Set the epoch for everyone who shares this clock; nothing while the loader says which epoch is read."""
+        """Set the epoch for all who share this clock; no effect while a loader dictates the epoch."""
         if current() is not None:
             return
         self.follow(epoch)
-        self._seen[2:] = epoch, self._seen[3] + 1
+        self._array[2:] = epoch, self._array[3] + 1
 
     def follow(self, epoch: int) -> None:
-        """Set the epoch that a DataLoader reads by a loader's sampler, which is no request of the user's."""
-        self._seen[:2] = epoch, self._seen[1] + 1
+        """Set the epoch that a DataLoader reads with a loader's sampler, without counting as a user's request."""
+        self._array[:2] = epoch, self._array[1] + 1
 
     def _share(self) -> None:
         super()._share()
-        self._seen = self._cells.numpy()  # every sample asks; numpy answers in a tenth of the time
+        self._array = self._cells.numpy()  # read for every sample; numpy takes a tenth of torch's time
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A sample that could not be read, and what was handed out in its place; or a tile that was left out of its bag.
+    """The record of a sample that could not be read and was replaced; or of a tile that was left out of its bag.
 
     Attributes:
         path: the broken file.
         reason: why it could not be read, or which step failed and why.
-        epoch: in which epoch.
+        epoch: the epoch.
         index: the sample's index in its dataset.
-        replacement: path of the sample that took its place, when it has one.
+        replacement: path of the replacing sample, if it has one.
         bag: the bag that a tile was left out of; None for whole samples.
     """
 
@@ -114,52 +114,51 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the loader says of the sample that is being read.
+    """A loader's instructions for the sample that is being read.
 
     Attributes:
         epoch: overrides the dataset's own epoch.
-        repeat: how often the position was handed out earlier in this epoch; repeats get draws of their own.
-        lost: where a dataset notes the parts of a sample that are left out; a broken file is reported to the loader
-            (`SkipError`), which chooses the replacement. None: nobody collects them.
-        allocate: memory that the sample's arrays may be written to; None: the sample has to bring its own.
-        readers: how many threads of this process read at the same time.
+        repeat: how often the position came earlier in this epoch; repeats get draws of their own.
+        left_out: receives records of parts that a dataset leaves out of a sample; a broken file is reported to the
+            loader by a `SkipError`, and the loader chooses the replacement. None: nobody collects records.
+        allocate: allocates the memory for the sample's arrays; None: the sample allocates its own.
+        readers: the number of threads of this process that read at the same time.
     """
 
     epoch: int
     repeat: int = 0
-    lost: list[Skipped] | None = None
+    left_out: list[Skipped] | None = None
     allocate: AllocateKey | None = None
     readers: int = 1
 
 
-_under_way: dict[int, Reading] = {}  # by thread
+_by_thread: dict[int, Reading] = {}
 
 
 def current() -> Reading | None:
-    """What the loader says of the sample being read, or None outside of the loader.
+    """The loader's instructions for the sample being read, or None outside of a loader.
 
-    A thread that a user's own dataset reads in knows nothing of what was said to the one that waits for it: there, it
-    is what is being read in this process.
+    In a thread that a user's own dataset starts, they are those of any thread of this process that reads.
     """
-    now = _under_way.get(threading.get_ident())
-    if now is None and _under_way and threading.current_thread() is not threading.main_thread():
-        return next(iter([*_under_way.values()]), None)
+    now = _by_thread.get(threading.get_ident())
+    if now is None and _by_thread and threading.current_thread() is not threading.main_thread():
+        return next(iter([*_by_thread.values()]), None)
     return now
 
 
 @contextmanager
-def reading(what: Reading) -> Iterator[None]:
-    """Read samples as `what` says inside the block, whatever the datasets' own epoch is."""
+def reading(instructions: Reading) -> Iterator[None]:
+    """Follow these instructions inside the block, whatever the datasets' own epoch is."""
     thread = threading.get_ident()
-    before = _under_way.get(thread)
-    _under_way[thread] = what
+    before = _by_thread.get(thread)
+    _by_thread[thread] = instructions
     try:
         yield
     finally:
         if before is None:
-            del _under_way[thread]
+            del _by_thread[thread]
         else:
-            _under_way[thread] = before
+            _by_thread[thread] = before
 
 
 def check_epoch(epoch: Any) -> int:
@@ -168,14 +167,14 @@ def check_epoch(epoch: Any) -> int:
 
 
 def clocks(dataset: Any) -> list[EpochClock]:
-    """The clocks of every dataset of ours inside `dataset`, however torch's or a user's datasets wrap it."""
+    """The clocks of all our datasets inside `dataset`, however torch's or a user's datasets wrap them."""
     return [each.clock for each in _inside(dataset) if _is_ours(each)]
 
 
 def set_foreign_epoch(dataset: Any, epoch: int) -> None:
-    """Say the epoch to datasets that are not ours and have a `set_epoch`, however they are wrapped.
+    """Call the `set_epoch` of datasets that are not ours, however they are wrapped.
 
-    What they hand on to ours is passed over: those are read as the loader says, and the user has set nothing.
+    Where they pass the call on to ours, it has no effect: it is no request of the user's.
     """
     with reading(Reading(epoch)):
         for each in wrappers(dataset):
@@ -184,7 +183,7 @@ def set_foreign_epoch(dataset: Any, epoch: int) -> None:
 
 
 def wrappers(dataset: Any) -> list[Any]:
-    """A dataset and those that it wraps, as far as they are not ours."""
+    """A dataset and those that it wraps, without our own."""
     return [each for each in _inside(dataset) if not _is_ours(each)]
 
 
@@ -194,13 +193,13 @@ def leaves(dataset: Any) -> list[Any]:
 
 
 def unwrapped(dataset: Any) -> list[Any]:
-    """The datasets that torch's own Subset and ConcatDataset hand on as they are; itself where it is neither."""
+    """The datasets inside torch's Subset and ConcatDataset, which pass samples on unchanged; or the dataset itself."""
     parts = _wrapped(dataset) if type(dataset) in (Subset, ConcatDataset) else []
     return [leaf for each in parts for leaf in unwrapped(each)] or [dataset]
 
 
 def _inside(dataset: Any, depth: int = 32) -> list[Any]:
-    """A dataset and those inside of it, from the outside in."""
+    """A dataset and those inside it, outermost first."""
     return [dataset, *(inner for each in _wrapped(dataset) if depth for inner in _inside(each, depth - 1))]
 
 
@@ -219,7 +218,7 @@ class SkipError(DataError):
     """Raised inside the loader by a dataset with `on_error="skip"`: read another sample, and keep a record.
 
     Args:
-        error: what was wrong with the sample.
+        error: why the sample could not be read.
         seed: the dataset's seed.
         index: the sample's virtual index.
     """
@@ -233,7 +232,7 @@ class SkipError(DataError):
 
 
 def report(records: Sequence[Skipped], most: int = 50) -> Lines:
-    """What a log says of a pass's records: how many of which sort, and the files with the reasons.
+    """The text of a pass's records for the log: their numbers, and the files with the reasons.
 
     >>> print(report([Skipped("a.png", "cut off", 0, 1, "b.png"), Skipped("s/1.png", "empty", 0, 2, bag="s")]))
     1 samples could not be read and were replaced, 1 tiles were left out of their bags:
@@ -252,7 +251,7 @@ def report(records: Sequence[Skipped], most: int = 50) -> Lines:
 
 
 def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:
-    """Positions to read instead of a broken sample: a walk over all n, or MAX_TRIES of them, decided by the arguments.
+    """Yield positions to read instead of a broken sample: a pseudo-random walk over all n, or MAX_TRIES of them.
 
     >>> sorted(candidates(0, 0, 3, n=5))
     [0, 1, 2, 3, 4]
@@ -267,7 +266,7 @@ def candidates(seed: int, epoch: int, index: int, n: int) -> Iterator[int]:
 def first_readable(
     error: DataError, others: Iterable[int], read: Callable[[int], Any], failing: type[DataError] = DataError
 ) -> Any:
-    """The first of `others` that can be read; a DataError, with what was wrong at first, where none can."""
+    """Read the first readable of `others`; a DataError with the first reason where none is."""
     tried = 0
     for other in others:
         try:
@@ -283,7 +282,7 @@ def first_readable(
 
 
 def replace_logged(error: DataError, others: Iterable[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """As `first_readable`, where no loader keeps records: the log tells of it."""
+    """As `first_readable`, with a warning in the log instead of a loader's record."""
     sample: dict[str, Any] = first_readable(error, others, read)
     _log.warning("%s; %s is read in its place", error, sample["path"])
     return sample

@@ -1,4 +1,4 @@
-"""Reading one batch: what runs in a worker, in a thread, or in the user's own thread when there are neither."""
+"""Reads one batch, in a worker process, in a thread, or in the user's own thread."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from augrecipes.data import epochs
 from augrecipes.data.batching import BatchRows, Empty, empty, empty_pinned, join_parts, ragged_keys, split
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.data.order import Order
+from augrecipes.data.order import BatchRequest
 from augrecipes.errors import AugrecipesError, DataError, LoaderError
 
-# Threads that share a batch take so many pieces of it each, so that they are done with it at about the same time.
-_PIECES_A_READER = 8
+# Pieces of a batch per thread: small enough that all threads finish it at about the same time.
+_PIECES_PER_READER = 8
 
 
 class Delivery(NamedTuple):
-    """A batch on its way to the user. A named tuple, because torch pins the memory of those member by member.
+    """A batch on its way to the user. A named tuple, because torch pins the memory of their members.
 
     Attributes:
-        number: which batch of the epoch.
+        number: identifies the batch in its epoch.
         batch: the collated batch, or None with an error.
-        skipped: samples of the batch that were replaced.
-        error: raised in the user's process, where it keeps its type and what it carries.
+        skipped: records of samples that were replaced.
+        error: an error to raise in the user's process, with its type and attributes.
     """
 
     number: int
@@ -38,21 +38,21 @@ class Delivery(NamedTuple):
 
 
 class FetchDataset(Dataset[Any]):
-    """A dataset as our loader reads it: by `Order`, under the epoch that the order names.
+    """The view of a dataset that our loader reads, by `BatchRequest`, in the request's epoch.
 
-    Works on anything with `len` and integer indices. What is inside may wrap our datasets in any way.
+    Works on anything with `len` and integer indices, which may wrap our datasets in any way.
 
     Args:
-        dataset: to read.
+        dataset: the dataset.
         collate: turns a list of samples into a batch.
         readers: threads that will read at the same time.
-        pin: put batches into memory that a GPU can read by itself.
-        empty: makes the tensors of batches.
+        pin: put batches into pinned memory.
+        empty: allocates the tensors of batches.
 
     Attributes:
-        ours: the dataset and the collate function are, and so are made for threads.
+        ours: dataset and collate function are ours, and so thread-safe.
         writes_rows: samples may be written straight into their batch.
-        gathers: samples are read many at once.
+        gathers: several samples are read by one call.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class FetchDataset(Dataset[Any]):
     ) -> None:
         self.dataset, self.collate, self.readers, self.pin = dataset, collate, readers, pin
         self.empty = empty_pinned if pin else empty
-        # Datasets that read batches at once (and hold none of ours) are asked for whole batches.
+        # Datasets with `__getitems__` (and none of ours inside) are asked for whole batches.
         self.takes_batches = not epochs.clocks(dataset) and callable(getattr(dataset, "__getitems__", None))
         ragged = collate.ragged if isinstance(collate, Collate) else None
-        # Ours, or what hands on unchanged what ours give. A wrapper of the user's may keep a sample, or read two to
-        # make one, and so none of them may lie in the memory of a batch.
+        # Only our datasets, or torch's wrappers that pass samples on unchanged. A user's wrapper may keep a sample, or
+        # combine two, so its samples must not lie in the memory of a batch.
         own = RecipeDataset.__getitem__
         self.ours = ragged is not None and all(
             isinstance(leaf, RecipeDataset) and type(leaf).__getitem__ is own for leaf in epochs.unwrapped(dataset)
@@ -84,15 +84,15 @@ class FetchDataset(Dataset[Any]):
         return len(self.dataset)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say to the user's own datasets which epoch is read, in whatever process they are read in."""
+        """Tell the user's own datasets the epoch, in the process that reads them."""
         if epoch != self._epoch:
             self._epoch = epoch
             epochs.set_foreign_epoch(self.dataset, epoch)
 
-    def __getitems__(self, order: Order) -> Delivery:
-        """Read the batch that `order` names; a DataError becomes part of the answer."""
-        self.set_epoch(order.epoch)
-        batch = PendingBatch(self, order)
+    def __getitems__(self, request: BatchRequest) -> Delivery:
+        """Read the batch of a request; a DataError becomes part of the delivery."""
+        self.set_epoch(request.epoch)
+        batch = PendingBatch(self, request)
         for piece in batch.pieces:
             batch.work(piece)
         try:
@@ -100,31 +100,31 @@ class FetchDataset(Dataset[Any]):
         except RuntimeError as error:
             if not is_full_memory_message(str(error)):
                 raise
-            return Delivery(order.number, None, (), LoaderError(
+            return Delivery(request.number, None, (), LoaderError(
                 'shared memory (/dev/shm) is full: backend="threads" needs none; fewer workers, smaller batches or a '
                 "lower prefetch_factor need less of it; a container is given more by --shm-size"
             ))  # fmt: skip
 
 
 def stop_as_error(error: Exception, where: str) -> Exception:
-    """An error as it is to be raised: in the place of a StopIteration, which would end the epoch, one that says so."""
+    """The error to raise: a DataError instead of a StopIteration, which would silently end the epoch."""
     if not isinstance(error, StopIteration):
         return error
     return DataError(f"{where} raised StopIteration, which would end the epoch without a word: {error or 'no message'}")
 
 
 class PendingBatch:
-    """One batch in the making. Its pieces may be worked on in several threads, begun in their order.
+    """A batch being read. Several threads may work on its pieces, which are started in order.
 
     Attributes:
         pieces: ranges of positions in the batch.
-        number: which batch of the epoch.
+        number: identifies the batch in its epoch.
     """
 
-    def __init__(self, reader: FetchDataset, order: Order) -> None:
-        self.number, self._reader, self._order = order.number, reader, order
-        count = len(order.indices)
-        pieces = 1 if reader.takes_batches else reader.readers * (1 if reader.gathers else _PIECES_A_READER)
+    def __init__(self, reader: FetchDataset, request: BatchRequest) -> None:
+        self.number, self._reader, self._order = request.number, reader, request
+        count = len(request.indices)
+        pieces = 1 if reader.takes_batches else reader.readers * (1 if reader.gathers else _PIECES_PER_READER)
         size = max(1, -(-count // pieces) if reader.gathers else count // pieces)
         self.pieces = [range(start, min(start + size, count)) for start in range(0, count, size)]
         self._rows = BatchRows(count, reader.empty)
@@ -135,9 +135,10 @@ class PendingBatch:
         self._left, self._lock = len(self.pieces), threading.Lock()
 
     def work(self, piece: range) -> bool:
-        """Read one piece; True when it was the last one that was missing.
+        """Read one piece; True if it was the last missing one.
 
-        Pieces are begun in order, so when a sample fails, all before it have been begun: the first is always found.
+        Pieces are started in order, so when a sample fails, all before it have been started, and the first failure is
+        always found.
         """
         if not any(k < piece.start for k in self._failed.copy()):
             k = piece.start
@@ -153,7 +154,7 @@ class PendingBatch:
             return not self._left
 
     def delivery(self) -> Delivery:
-        """The batch, when all pieces are worked on; raises what is not an error of augrecipes."""
+        """The batch, once all pieces are read; raises errors other than augrecipes' own."""
         error = self._failed[min(self._failed)] if self._failed else None
         skipped = tuple(record for k in sorted(self._skipped) for record in self._skipped[k])
         if error is None:
@@ -171,68 +172,68 @@ class PendingBatch:
                 return Delivery(self.number, None, skipped, error)
             raise error
         finally:
-            del error  # an error whose traceback holds the error is a cycle
+            del error  # breaks the cycle of error, traceback and this frame
 
     def _collated(self) -> Any:
         if self._parts:
             parts = [self._parts[piece] for piece in self.pieces if piece in self._parts]
-            if len(parts) == len(self.pieces) and not self._rows.ragged and not self._lists(parts[0]):
-                return self._reader.collate.finished(join_parts(parts, self._rows))  # type: ignore[attr-defined]  # ours: it gathers
+            if len(parts) == len(self.pieces) and not self._rows.ragged and not self._has_other_lists(parts[0]):
+                return self._reader.collate.finished(join_parts(parts, self._rows))  # type: ignore[attr-defined]  # `gathers` implies our Collate
             for piece, part in self._parts.items():
                 self._samples |= zip(piece, split(part), strict=True)
         samples = [self._samples[k] for k in range(len(self._samples))]
         collate = self._reader.collate
         return collate(samples, self._rows) if isinstance(collate, Collate) else collate(samples)
 
-    def _lists(self, part: dict[str, Any]) -> bool:
-        """Whether there are lists in a part of which something else may be made, such as a tensor of numbers."""
-        stay = {"path", *ragged_keys(self._reader.dataset.recipe)}
-        return any(isinstance(values, list) and key not in stay for key, values in part.items())
+    def _has_other_lists(self, part: dict[str, Any]) -> bool:
+        """Whether a part has lists that collation may turn into tensors."""
+        lists = {"path", *ragged_keys(self._reader.dataset.recipe)}
+        return any(isinstance(values, list) and key not in lists for key, values in part.items())
 
     def _at_once(self, piece: range) -> bool:
-        """Read the piece where the dataset reads several samples at once; False where it does not."""
-        reader, order = self._reader, self._order
+        """Read the piece by one call, if the dataset can; else False."""
+        reader, request = self._reader, self._order
         if reader.takes_batches:
             n = len(reader.dataset)
-            with epochs.reading(epochs.Reading(order.epoch)):
-                self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in order.indices])))
+            with epochs.reading(epochs.Reading(request.epoch)):
+                self._samples.update(enumerate(reader.dataset.__getitems__([int(v) % n for v in request.indices])))
             return True
         if not reader.gathers or reader.ragged:
             return False
-        indices = order.indices[piece.start : piece.stop]
+        indices = request.indices[piece.start : piece.stop]
         try:
-            part = reader.dataset.read_batch(order.epoch, indices, self._rows.allocate_rows(piece))
+            part = reader.dataset.read_batch(request.epoch, indices, self._rows.allocate_rows(piece))
         except DataError:
-            return False  # reading one after another will tell which it is
+            return False  # reading one by one finds the sample
         if part is not None:
             self._parts[piece] = part
         return part is not None
 
     def _sample(self, k: int) -> Any:
-        reader, order = self._reader, self._order
+        reader, request = self._reader, self._order
         dataset, n = reader.dataset, len(reader.dataset)
-        repeat, position = divmod(int(order.indices[k]), n)
+        repeat, position = divmod(int(request.indices[k]), n)
         allocate = self._rows.allocate_row(k) if reader.writes_rows and not reader.ragged else None
         skipped = self._skipped.setdefault(k, [])
 
-        def read(other: int, lost: list[epochs.Skipped]) -> Any:
-            with epochs.reading(epochs.Reading(order.epoch, repeat, lost, allocate, reader.readers)):
+        def read(other: int, left_out: list[epochs.Skipped]) -> Any:
+            with epochs.reading(epochs.Reading(request.epoch, repeat, left_out, allocate, reader.readers)):
                 return dataset[other]
 
         def replacement(other: int) -> Any:
-            lost: list[epochs.Skipped] = []
-            sample = read(other, lost)
-            skipped.extend(lost)  # what was lost of others, which are not handed out, matters to nobody
+            left_out: list[epochs.Skipped] = []
+            sample = read(other, left_out)
+            skipped.extend(left_out)  # only of the sample that is handed out
             return sample
 
         try:
             return read(position, skipped)
         except epochs.SkipError as skip:
-            others = epochs.candidates(skip.seed, order.epoch, skip.index, n)
+            others = epochs.candidates(skip.seed, request.epoch, skip.index, n)
             sample = epochs.first_readable(
                 skip.error, (k for k in others if k != position), replacement, epochs.SkipError
             )
             path = sample.get("path") if isinstance(sample, dict) else None
-            record = epochs.Skipped(skip.error.path or "", skip.error.reason_in_step, order.epoch, skip.index)
+            record = epochs.Skipped(skip.error.path or "", skip.error.reason_in_step, request.epoch, skip.index)
             skipped.append(replace(record, replacement=path if isinstance(path, str) else None))
             return sample

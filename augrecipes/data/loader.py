@@ -1,4 +1,4 @@
-"""The loader: a torch DataLoader whose batches depend on seed and epoch alone."""
+"""The loader: a torch DataLoader whose batches depend only on seed and epoch."""
 
 from __future__ import annotations
 
@@ -19,76 +19,77 @@ from augrecipes.errors import counted
 from augrecipes.report import Displayed
 from augrecipes.sources.opened import check_items
 
-# Batches that are read ahead for each worker, unless `prefetch_factor` says otherwise: torch's own number; and how many
-# bytes threads read ahead at most, unless `prefetch_bytes` does: eight batches of 256 float32 images of 224².
+# Defaults of `prefetch_factor` (torch's own) and `prefetch_bytes` (eight batches of 256 float32 images of 224²).
 _AHEAD, _MOST_BYTES = 2, 1 << 30
-_WHO = {"threads": "thread", "processes": "process"}
+_READER_TITLES = {"threads": "thread", "processes": "process"}
 _log = logging.getLogger("augrecipes")
 
 
 class Loader(Displayed, DataLoader[Any]):
-    """Load batches that depend on (dataset, seed, epoch) alone.
+    """A torch DataLoader whose batches depend only on (dataset, seed, epoch).
 
-    Not on the number of workers, how they were started, where a run was resumed, or anyone's random state. The result
-    is a torch DataLoader. Every pass runs the next epoch: 0, 1, 2, ... A pass from which a batch was taken counts,
-    finished or not. `set_epoch(e)`, of the loader or of the dataset, says that the next pass runs epoch e, also where
-    that pass was asked for already, and no batch was.
+    They do not depend on the number of workers, their start method, where a run was resumed, or the state of any random
+    generator. Every pass runs the next epoch: 0, 1, 2, ... A pass counts once it has yielded a batch, finished or not.
+    `set_epoch(e)`, of the loader or of the dataset, makes the next pass run epoch e, even if its iterator exists
+    already, as long as it has yielded no batch.
 
     Args:
-        dataset: an ImageFolder, PairedImages or TileBags, torch's Subset or ConcatDataset over some, or any dataset
-            with a length; `set_epoch(epoch)` of a dataset of yours is called before each pass, wherever it is read.
-        batch_size: samples in a batch.
-        num_workers: how many threads read, or processes (see `backend`); 0: this thread. None and `"auto"`: one for
-            each core that this process may use, divided by the ranks on this machine (torchrun's LOCAL_WORLD_SIZE).
-        backend: `threads`: in threads of this process, all of which work on the batch that is due first. `processes`:
-            in workers, each of which makes whole batches. `batches`: in this thread, when a batch is asked for. None:
-            threads, but processes where Python of your own takes part (docs/LOADING.md); the log has a line.
-        shuffle: a new permutation every epoch, the same in every run.
+        dataset: an ImageFolder, PairedImages, TileBags or other dataset of ours, torch's Subset or ConcatDataset over
+            some, or any dataset with a length; if yours has `set_epoch(epoch)`, it is called before each pass, wherever
+            it is read.
+        batch_size: samples per batch.
+        num_workers: the number of threads or processes (see `backend`); 0: read in this thread. None and `"auto"`: one
+            per core that this process may use, divided by the ranks on this machine (torchrun's LOCAL_WORLD_SIZE).
+        backend: `threads`: threads of this process, which all work on the batch that is due first. `processes`:
+            workers, each of which makes whole batches. `batches`: this thread, on demand. None: threads, or processes
+            if your own Python takes part (docs/LOADING.md); the log says which.
+        shuffle: draw a new permutation every epoch, the same in every run.
         seed: of the permutation and of weighted draws; the augmentation has the dataset's seed.
-        drop_last: leave out incomplete batches, and with several ranks the few samples that do not go round; an error
-            where nothing would be left.
-        rank: which share this process reads. Ranks take batches in turns, so that batch k of an epoch is the same
-            whatever their number; the last round, where it is not whole, is shared out in equal pieces. Unless it is
-            said, it is that of torch.distributed, or of torchrun's environment (RANK, WORLD_SIZE), also where those are
-            set up after the loader; a line in the log says so.
-        world_size: number of shares; together they hold every sample of the epoch.
-        even: every rank has equally many samples and batches: where samples do not go round, up to world_size - 1
-            more, with draws of their own, are added from the epoch's beginning (`index` tells: it is len(dataset) or
-            more). False: every sample once, and some ranks have one sample, and so maybe one batch, more.
-        collate: `default` stacks and refuses what does not fit, `list` keeps tensors as lists, `pad` enlarges images
-            and masks, fills bags up with empty tiles, and adds a padding mask, a function gets the list of samples.
-            See `augrecipes.data.collate`. Batches of a recipe with `batch:` are mixed, see `augrecipes.data.collate`.
-        sampler: of positions, anything with a length that can be gone through: it says the order, once a pass, under
-            global random generators, and a `generator=` of torch's, that seed and epoch decide; its `set_epoch` is
-            called. What comes again has draws of its own. Ranks share out what it says, unless it knows ranks itself (a
-            DistributedSampler).
-        batch_sampler: the same of batches, lists of positions: by buckets, of several tasks.
-        weights: one number a sample: draw in proportion. `"balanced"` weighs every class alike. A dataset's own weight
-            column is `ds.weights`; it is used when it is given here.
+        drop_last: leave out incomplete batches, and with several ranks the few samples that do not divide evenly; an
+            error if nothing would be left.
+        rank: the share that this process reads. Ranks take batches in turns, so that batch k of an epoch is the same
+            for any number of ranks; an incomplete last round is divided into equal pieces. By default the rank of
+            torch.distributed or of torchrun's environment (RANK, WORLD_SIZE), even if these are set up after the
+            loader; the log says so.
+        world_size: the number of shares; together they hold every sample of the epoch.
+        even: give every rank the same number of samples and batches: if samples do not divide evenly, up to
+            world_size - 1 are repeated from the epoch's beginning, with draws of their own (their `index` is
+            len(dataset) or more). False: every sample once; some ranks have one sample, and perhaps one batch, more.
+        collate: `default` stacks, and refuses what does not fit; `list` keeps tensors as lists; `pad` enlarges images
+            and masks, fills bags up with empty tiles, and adds a padding mask; a function gets the list of samples.
+            Batches of a recipe with `batch:` are mixed. See `augrecipes.data.collate`.
+        sampler: an iterable of positions with a length, which decides the order. It is iterated once per pass, after
+            its `set_epoch`, with all global random generators and its own `generator=` seeded by seed and epoch. A
+            position that comes again has draws of its own. Ranks divide its order, unless it divides by ranks itself
+            (a DistributedSampler).
+        batch_sampler: the same for batches, lists of positions: for buckets or several tasks.
+        weights: sampling weights, one number per sample. `"balanced"` gives every class the same weight. A dataset's
+            own weight column is `ds.weights`; pass it here to use it.
         samples_per_epoch: length of an epoch over all ranks. Beyond the dataset's length, samples are repeated with
             draws of their own; below it, an epoch is a part of a permutation (without shuffle: the first samples).
-        in_order: False hands out a batch as soon as it is ready, so that no bag waits for a larger one; then there are
-            states between epochs alone.
-        pin_memory: `auto` pins where there is a GPU.
-        prefetch_bytes: how much threads may read ahead; unless it is said, 1 GiB. As many batches are under way as fit
-            into it, were each as large as the largest so far, but at least one, and at most `prefetch_factor` (2) a
-            thread. Processes read `prefetch_factor` batches each.
+        in_order: False yields a batch as soon as it is ready, so that small bags do not wait for a large one; then
+            states can be saved only between epochs.
+        pin_memory: `auto` pins memory if there is a GPU.
+        prefetch_bytes: how many bytes threads may read ahead, by default 1 GiB. Each batch counts as the largest so
+            far; at least one batch and at most `prefetch_factor` (2) per thread are in flight. Processes read
+            `prefetch_factor` batches each.
         persistent_workers: None keeps processes that were not forked.
         tune_allocator: False leaves glibc's allocator as it is.
-        collate_fn: `collate` by torch's name for it.
-        torch_options: these, `multiprocessing_context`, `timeout`, and `worker_init_fn` (in processes) are torch's.
+        collate_fn: torch's name for `collate`.
+        torch_options: arguments of torch's DataLoader, as are `multiprocessing_context`, `timeout`, and
+            `worker_init_fn` (in processes).
 
     Attributes:
-        choice: which backend reads, with how many workers, and why.
+        choice: the backend, its number of workers, and the reason.
         backend: `batches`, `threads` or `processes`.
-        num_workers: how many threads or processes; 0 with `batches`.
+        num_workers: the number of threads or processes; 0 with `batches`.
 
     Raises:
         DataError: while iterating: a sample cannot be read (and the dataset has `on_error="raise"`).
         CollateError: while iterating: samples do not fit together.
-        LoaderError: while iterating: a worker died; says which, how, and what helps. Or the pass is another process's,
-            or read by another thread.
-        ValueError, TypeError: an argument makes no sense; the dataset is a stream.
+        LoaderError: while iterating: a worker died; the message says which, how, and the cure. Or another process or
+            thread uses the iterator.
+        ValueError, TypeError: an argument is out of range, or contradicts another; or the dataset is a stream.
 
     >>> import torch
     >>> from torch.utils.data import TensorDataset
@@ -167,9 +168,9 @@ class Loader(Displayed, DataLoader[Any]):
                 _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
             options |= {
                 "num_workers": choice.workers,
-                "worker_init_fn": partial(processes.settle_in, tune_allocator, worker_init_fn),
+                "worker_init_fn": partial(processes.init_worker, tune_allocator, worker_init_fn),
                 "in_order": in_order,
-                # Starting a process afresh takes seconds: such workers stay, unless the user says otherwise.
+                # Spawning a process takes seconds: by default such workers persist.
                 "persistent_workers": method != "fork" if persistent_workers is None else persistent_workers,
                 "multiprocessing_context": multiprocessing_context or method,
                 "prefetch_factor": ahead,
@@ -178,7 +179,7 @@ class Loader(Displayed, DataLoader[Any]):
         options |= torch_options
         self._position = LoaderPosition(schedule, dataset, finds_rank=finds_rank)
         self._sampler: Any = LoaderSampler(self._position, dataset)
-        # Nothing is known of a batch that others may overtake, and they do not wait for it.
+        # Out of order, all workers start at once: the size of the first batch is known only after others.
         budget = threads.Budget(limit, ahead * workers, first=1 if in_order else workers)
         self._readers = passes.ReaderBackend(choice, dataset, merge, budget, tune_allocator, in_order, timeout, options)
         super().__init__(
@@ -191,7 +192,7 @@ class Loader(Displayed, DataLoader[Any]):
         )
         self._in_order = bool(in_order) or workers == 1
         self.choice, self.backend, self.num_workers = choice, choice.backend, choice.workers
-        # Besides the sampler, which torch lets nobody do.
+        # torch forbids to set both a sampler and a batch sampler.
         batches = batch_sampler or LoaderBatches(self._sampler, schedule.batch_size, schedule.drop_last)
         self.__dict__["batch_sampler"] = batches
 
@@ -200,63 +201,63 @@ class Loader(Displayed, DataLoader[Any]):
 
     @property
     def facts(self) -> list[str]:
-        """What it loads, and who reads, in words."""
+        """What is loaded, and by what, in words."""
         schedule, choice = self._schedule, self.choice
         order = "weighted" if schedule.weights is not None else "shuffled" if schedule.shuffle else "in order"
-        who = counted(choice.workers, _WHO.get(choice.backend, "reader")) if choice.workers else "no workers"
+        who = counted(choice.workers, _READER_TITLES.get(choice.backend, "reader")) if choice.workers else "no workers"
         ranks = [f"rank {schedule.rank} of {schedule.world_size}"] if schedule.world_size > 1 else []
         sizes = f"{counted(schedule.batches, 'batch')} of {schedule.batch_size}"
         return [sizes, order, who, f"seed {schedule.seed}", f"epoch {self.epoch}", *ranks]
 
     @property
     def _schedule(self) -> BatchSchedule:
-        """What makes up which batch, for the ranks that there are now."""
-        self._position.look()
+        """Which samples make up which batch, for the current rank and number of ranks."""
+        self._position.update()
         return self._position.schedule
 
     @property
     def skipped(self) -> list[epochs.Skipped]:
-        """Records of samples of the pass under way, or of the last one, that could not be read and were replaced.
+        """Records of the samples of the current or last pass that could not be read and were replaced.
 
-        And of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a pass begins.
+        Also of tiles that were left out of their bags (datasets with `on_error="skip"`). Cleared when a pass begins.
         """
         return self._position.skipped
 
     @property
     def epoch(self) -> int:
-        """The epoch of the pass under way, or of the next pass when none is."""
-        self._position.look()
+        """The epoch of the current pass, or of the next one if there is none."""
+        self._position.update()
         return self._position.progress.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next pass runs. Where a state of this very epoch was loaded, the pass resumes there."""
+        """Set the epoch of the next pass. If a state of this very epoch was loaded, the pass resumes there."""
         self._position.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Batches in a whole epoch of this rank."""
+        """The number of batches of this rank in a whole epoch."""
         return self._schedule.batches
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         return passes.EpochIterator(self._position, self._readers)
 
     def close(self) -> None:
-        """End worker processes that stayed from pass to pass now, not when the loader is collected as garbage.
+        """End persistent worker processes now, rather than when the loader is garbage collected.
 
-        A pass that they were reading for cannot go on. The loader can be used again: its next pass starts new ones.
+        A pass that they read for cannot continue. The loader can be used again: its next pass starts new processes.
         """
         self._readers.close()
 
     @property
     def _is_accelerate_prepared(self) -> bool:
-        """What accelerate's prepare() asks first: it divides the batches by ranks itself, and so gets those of all."""
+        """False. accelerate's prepare() asks this first; as it divides batches by ranks, it gets those of all ranks."""
         self._sampler.is_divided = True
         return False
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader stands: epoch, samples handed out (prefetched ones do not count), and what it belongs to.
+        """The state of the loader: the epoch, the samples delivered (not prefetched ones), and a fingerprint.
 
-        Plain numbers and text, for `torch.save` or JSON. Ranks go in step: any rank's state serves all, and as many
-        ranks as there are when it is loaded.
+        It has plain numbers and text, for `torch.save` or JSON. Ranks go in step: any rank's state serves all ranks,
+        and any number of ranks when it is loaded.
 
         Raises:
             LoaderError: in the middle of an epoch, with `in_order=False` and several workers.
@@ -265,16 +266,16 @@ class Loader(Displayed, DataLoader[Any]):
         return save(self._position.progress, schedule, fingerprint(schedule, self.dataset), in_order=self._in_order)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the next pass go on where `state` was taken; samples before it are not read again.
+        """Let the next pass resume where `state` was saved; samples before it are not read again.
 
-        What is left of the epoch is shared out among the ranks that there are now, in batches of this loader's size.
+        The rest of the epoch is divided among the current ranks, in batches of this loader's size.
 
         Raises:
-            LoaderError: the state was taken from a loader of other samples, or another order; names what differs.
+            LoaderError: the state belongs to a loader of other samples or another order; names the differences.
         """
         schedule = self._schedule
         self._position.move(restore(state, schedule, fingerprint(schedule, self.dataset)))
 
 
-# As functions are written: a loader is made of a dataset.
+# In lower case, since it is called like a function: `ar.loader(dataset)`.
 loader = Loader

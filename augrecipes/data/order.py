@@ -1,7 +1,7 @@
-"""The order of an epoch: which samples, in which sequence, which batches and which rank, by a few integers alone.
+"""The order of an epoch: its samples, their sequence, batches and ranks, as a pure function of a few integers.
 
-An order is an array of virtual indices: sample `v % n` for the `v // n`-th time. Only the raw 64-bit output of
-Philox4x64-10 is used, which is fixed by its paper; numpy's own shuffles may change between versions.
+An order is an array of virtual indices: `v` is sample `v % n` for the `v // n`-th time. Only the raw 64-bit output of
+Philox4x64-10 (Salmon et al., 2011) is used, which its paper defines; numpy's shuffles may change between versions.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from augrecipes.errors import DataError, counted
 from augrecipes.seeds import MASK, mix
 
 Indices = npt.NDArray[np.int64]
-_SHUFFLE, _WEIGHTS = 1, 2  # keep the kinds of draws of one (seed, epoch) apart; 3 is that of `samplers`
+_SHUFFLE, _WEIGHTS = 1, 2  # separate streams for one (seed, epoch); `samplers` uses 3
 
 
 def number_repeats(positions: Indices, n: int) -> Indices:
-    """Virtual indices: the k-th time (from 0) that a position occurs, it becomes `position + k·n`.
+    """Virtual indices of positions: the k-th occurrence (from 0) of a position becomes `position + k·n`.
 
     >>> number_repeats(np.array([4, 1, 4, 4]), n=10)
     array([ 4,  1, 14, 24])
@@ -41,12 +41,12 @@ def number_repeats(positions: Indices, n: int) -> Indices:
     return positions + repeats * n
 
 
-def evened(order: Indices, world_size: int, n: int, read: int = 0) -> Indices:
-    """An epoch of n samples, of which what follows the first `read` can be shared out evenly among `world_size` ranks.
+def padded_order(order: Indices, world_size: int, n: int, read: int = 0) -> Indices:
+    """The order of an epoch, padded so that the samples after the first `read` divide evenly among `world_size` ranks.
 
-    Up to world_size - 1 samples are added, from the epoch's beginning: repeats, with draws of their own.
+    Adds up to world_size - 1 samples from the epoch's beginning, as repeats with draws of their own.
 
-    >>> evened(np.array([2, 0, 1]), 2, 3), evened(np.array([2, 0, 1]), 2, 3, read=1)
+    >>> padded_order(np.array([2, 0, 1]), 2, 3), padded_order(np.array([2, 0, 1]), 2, 3, read=1)
     (array([2, 0, 1, 5]), array([2, 0, 1]))
     """
     missing = (read - len(order)) % world_size if len(order) else 0
@@ -56,46 +56,48 @@ def evened(order: Indices, world_size: int, n: int, read: int = 0) -> Indices:
     return np.concatenate((order, number_repeats(added, n) + np.bincount(order % n, minlength=n)[added] * n))
 
 
-def dealt(order: Indices, rank: int, world_size: int, batch_size: int, *, drop: bool = False) -> Iterator[Indices]:
-    """Yield the batches of one rank, where `world_size` of them take turns: batch by batch, as one alone would read.
+def rank_batches(
+    order: Indices, rank: int, world_size: int, batch_size: int, *, drop: bool = False
+) -> Iterator[Indices]:
+    """Yield the batches of one rank of `world_size`, which take the batches of the order in turns.
 
-    So batch k of an order is the same however many ranks there are. Only what is left behind the last whole round, less
-    than a batch for each, is shared out in pieces that are as long as each other, or one sample longer; or `drop` it.
+    So batch k of an order is the same for any number of ranks. Only the incomplete last round, less than a batch per
+    rank, is divided into pieces that differ by at most one sample; or dropped (`drop`).
 
-    >>> [[*dealt(np.arange(10), rank, 2, 3)] for rank in range(2)]
+    >>> [[*rank_batches(np.arange(10), rank, 2, 3)] for rank in range(2)]
     [[array([0, 1, 2]), array([6, 7])], [array([3, 4, 5]), array([8, 9])]]
     """
     whole = len(order) // (world_size * batch_size) * world_size
     yield from order[: whole * batch_size].reshape(whole, batch_size)[rank::world_size]
     rest = order[whole * batch_size :]
-    piece = rest[part(len(rest), rank, world_size)]
+    piece = rest[rank_slice(len(rest), rank, world_size)]
     if len(piece) and not drop:
         yield piece
 
 
 def digest(*arrays: npt.NDArray[Any]) -> str:
-    """A short text that tells the bytes of arrays from others."""
+    """16 hex digits that identify the bytes of arrays (SHA-256)."""
     return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
 
-def part(count: int, rank: int, world_size: int) -> slice:
-    """Where one rank's piece of `count` samples lies.
+def rank_slice(count: int, rank: int, world_size: int) -> slice:
+    """The slice of `count` samples that belongs to one rank.
 
-    >>> [part(5, rank, 3) for rank in range(3)]
+    >>> [rank_slice(5, rank, 3) for rank in range(3)]
     [slice(0, 1, None), slice(1, 3, None), slice(3, 5, None)]
     """
     return slice(rank * count // world_size, (rank + 1) * count // world_size)
 
 
 class Share(NamedTuple):
-    """The share of every epoch that one process reads, where several train one model: rank, and of how many."""
+    """The share of every epoch that one of several training processes reads: its rank, and the number of ranks."""
 
     rank: int = 0
     world_size: int = 1
 
 
 def share_of(rank: Any, world_size: Any) -> Share:
-    """The share of a rank, given as integers or text of digits; ValueError where there is no such rank."""
+    """The Share of a rank from integers or text of digits; ValueError for an impossible rank."""
     numbers = [int(n) if isinstance(n, str) and n.strip().isdecimal() else n for n in (rank, world_size)]
     whole = all(hasattr(n, "__index__") and not isinstance(n, bool) for n in numbers)
     if not whole or not 0 <= numbers[0] < numbers[1]:
@@ -107,35 +109,35 @@ def share_of(rank: Any, world_size: Any) -> Share:
 
 
 def share_of_process() -> Share:
-    """The share that torch.distributed says, or torchrun where it is not set up yet; else everything.
+    """This process's Share, by torch.distributed, or by torchrun's environment before that is set up; else everything.
 
     Raises:
-        ValueError: the environment says something else than a rank and a number of ranks.
+        ValueError: the environment variables are not a rank and a number of ranks.
     """
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return Share(torch.distributed.get_rank(), torch.distributed.get_world_size())
-    said = [os.environ.get(name) for name in ("RANK", "WORLD_SIZE")]  # as torchrun does
-    return Share() if None in said else share_of(*said)
+    values = [os.environ.get(name) for name in ("RANK", "WORLD_SIZE")]  # set by torchrun
+    return Share() if None in values else share_of(*values)
 
 
 @dataclass(frozen=True, eq=False)
 class BatchSchedule:
     """Everything that decides which samples make up which batch of an epoch.
 
-    Ranks go in step, and take batches in turns. So a place in an epoch is one number: how many samples all of them
-    together have read. What follows can be shared out again at any place, by as many ranks as there are then.
+    Ranks go in step, and take batches in turns. So a position in an epoch is one number: how many samples all ranks
+    together have read. From any position, the rest can be divided again among another number of ranks.
 
     Attributes:
         n: number of samples in the dataset.
-        batch_size: samples in a batch.
+        batch_size: samples per batch.
         seed: of shuffles and weighted draws.
-        shuffle: new permutation every epoch.
-        weights: draw in proportion to them, or None.
-        samples: samples in an epoch over all ranks, or None for n.
-        drop_last: leave out incomplete batches, and give every rank as many.
-        rank: which share.
+        shuffle: draw a new permutation every epoch.
+        weights: sampling weights, or None.
+        samples: samples per epoch over all ranks; None: n.
+        drop_last: leave out incomplete batches, and give every rank the same number of batches.
+        rank: this share.
         world_size: number of shares.
-        even: every share has as many samples; a few are read again where they cannot be shared out evenly.
+        even: give every share the same number of samples, by repeating a few.
     """
 
     n: int
@@ -151,12 +153,12 @@ class BatchSchedule:
 
     @property
     def total(self) -> int:
-        """Where an epoch ends: how many samples all ranks together read, before any are added or left out."""
+        """The samples of an epoch over all ranks, before any are added or left out."""
         return self.n if self.samples is None else self.samples
 
     @property
     def step(self) -> int:
-        """How far the place moves on with each batch."""
+        """How far the position advances with each batch."""
         return self.batch_size * self.world_size
 
     def whole(self, epoch: int) -> Indices:
@@ -172,31 +174,31 @@ class BatchSchedule:
             cumulative = np.cumsum(self.weights)
             uniform = (_raw(count, self.seed, epoch, _WEIGHTS) >> np.uint64(11)).astype(np.float64) * 2.0**-53
             points = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
-            # Rounding may put a point at the very end, behind the last sample of positive weight.
+            # Rounding may put a point beyond the last sample of positive weight.
             last = int(np.flatnonzero(self.weights)[-1])
             return number_repeats(np.minimum(points, last).astype(np.int64), n)
         if not self.shuffle:
             return np.arange(count, dtype=np.int64)
-        # One row a pass over the data. Sorting random 64-bit keys shuffles: equal keys are as good as impossible, and
-        # the stable sort settles them. The first pass is the same however many there are.
+        # One row per pass over the data. Sorting by random 64-bit keys shuffles; equal keys are all but impossible, and
+        # the stable sort keeps their order. The first pass does not depend on the number of passes.
         passes = -(-count // n)
         keys = _raw(passes * n, self.seed, epoch, _SHUFFLE, 0).reshape(passes, n)
         rows = np.argsort(keys, axis=1, kind="stable") + np.arange(passes)[:, None] * n
         return rows.ravel()[:count].astype(np.int64, copy=False)
 
     def split(self, epoch: int, read: int = 0) -> Iterable[Indices]:
-        """The batches of this rank behind the first `read` samples of all, each the virtual indices of its samples."""
+        """The batches of this rank after the first `read` samples of all ranks, as arrays of virtual indices."""
         order = self.whole(epoch)
         if self.even and not self.drop_last:
-            order = evened(order, self.world_size, self.n, read)
-        return dealt(order[read:], self.rank, self.world_size, self.batch_size, drop=self.drop_last)
+            order = padded_order(order, self.world_size, self.n, read)
+        return rank_batches(order[read:], self.rank, self.world_size, self.batch_size, drop=self.drop_last)
 
     def order(self, epoch: int) -> Indices:
         """The virtual indices of this rank's share of `epoch`."""
         return np.concatenate([np.empty(0, np.int64), *self.split(epoch)])
 
-    def marks(self) -> dict[str, Any]:
-        """What of it must be the same for a saved state to make sense, by the names of arguments."""
+    def fingerprint(self) -> dict[str, Any]:
+        """The settings that must be equal for a saved state to apply, by the names of arguments."""
         return {
             "length": self.n,
             "samples_per_epoch": self.samples,
@@ -204,13 +206,13 @@ class BatchSchedule:
             **{name: getattr(self, name) for name in ("seed", "shuffle", "drop_last", "even")},
         }
 
-    def order_mark(self, epoch: int) -> str | None:
-        """What tells the order of an epoch from others, where the marks do not."""
+    def order_digest(self, epoch: int) -> str | None:
+        """A digest of the order of an epoch, if `fingerprint` does not determine it; else None."""
         del epoch
         return None
 
     def validate(self) -> Self:
-        """Itself; ValueError where `drop_last` would leave nothing of an epoch."""
+        """Return the schedule; ValueError where `drop_last` would leave no batch."""
         if self.drop_last and self.total < self.step:
             each = f" for each of {counted(self.world_size, 'rank')}" if self.world_size > 1 else ""
             raise ValueError(
@@ -221,19 +223,19 @@ class BatchSchedule:
 
     @property
     def batches(self) -> int:
-        """How many batches an epoch gives this rank."""
+        """The number of batches of this rank in an epoch."""
         rounds, rest = divmod(self.total, self.step)
-        piece = part(rest, self.rank, self.world_size)
+        piece = rank_slice(rest, self.rank, self.world_size)
         return rounds + (not self.drop_last and bool(rest) and (self.even or piece.stop > piece.start))
 
 
-class Order(NamedTuple):
-    """One batch as it is asked of a worker.
+class BatchRequest(NamedTuple):
+    """A request to a worker for one batch.
 
     Attributes:
-        epoch: of the draws.
-        number: which batch of the epoch: the place where it begins, as all ranks count.
-        indices: of its samples, virtual.
+        epoch: the epoch, which keys the draws.
+        number: identifies the batch: the position in the epoch where it begins.
+        indices: virtual indices of its samples.
     """
 
     epoch: int
@@ -241,31 +243,31 @@ class Order(NamedTuple):
     indices: Indices
 
 
-def orders(plan: BatchSchedule, epoch: int, read: int = 0) -> Iterator[Order]:
-    """The batches of `epoch` in order, behind the first `read` samples of all ranks."""
-    # Now, not when the first is asked for, which may be in another thread: a sampler draws.
+def batch_requests(plan: BatchSchedule, epoch: int, read: int = 0) -> Iterator[BatchRequest]:
+    """The requests for the batches of `epoch` in order, after the first `read` samples of all ranks."""
+    # Split now, not on the first `next`, which may run in another thread: a sampler draws.
     batches = plan.split(epoch, read) if read < plan.total else ()
-    return (Order(epoch, read + k * plan.step, indices) for k, indices in enumerate(batches))
+    return (BatchRequest(epoch, read + k * plan.step, indices) for k, indices in enumerate(batches))
 
 
-def weights_of(given: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
-    """The weight of every sample, float64 (n,), from what was given as `weights=`."""
-    if given is None:
+def weights_of(weights: Any, dataset: Any) -> npt.NDArray[np.float64] | None:
+    """The weight of every sample, float64 (n,), from a loader's `weights=`."""
+    if weights is None:
         return None
-    if isinstance(given, str):
-        if given != "balanced":
-            raise ValueError(f"weights must be one number a sample or 'balanced', got {given!r}")
+    if isinstance(weights, str):
+        if weights != "balanced":
+            raise ValueError(f"weights must be one number a sample or 'balanced', got {weights!r}")
         labels = np.asarray(_labels_of(dataset))
         if labels.ndim > 1:
             what = "weights='balanced' needs one label a sample, and these have several"
             raise ValueError(f"{what}: give one number a sample")
         _, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        given = 1.0 / counts[inverse]
-    return check_weights(given, len(dataset))
+        weights = 1.0 / counts[inverse]
+    return check_weights(weights, len(dataset))
 
 
 def _labels_of(dataset: Any) -> Any:
-    """The label of every sample, also through torch's own combinations of datasets; ValueError where one has none."""
+    """The label of every sample, also through torch's Subset and ConcatDataset; ValueError for a dataset without."""
     if type(dataset) is ConcatDataset:
         return np.concatenate([_labels_of(each) for each in dataset.datasets])
     if type(dataset) is Subset:

@@ -1,4 +1,4 @@
-"""A packed store and a recipe as a torch Dataset; whole batches run as they lie in memory."""
+"""Packed: a torch Dataset over a packed store and a recipe; whole batches run straight from mapped memory."""
 
 from __future__ import annotations
 
@@ -27,50 +27,47 @@ from augrecipes.sources.stored import StoredSource, check_section, check_store, 
 from augrecipes.store import Store, Verify, open_store, reopen_store
 
 RowNumbers = npt.NDArray[np.int64]
-_LOOKED_AT = 4  # bytes of labels that may be too large to stay exact
-# What is read off the store, and does not travel.
-_OFF_THE_STORE = frozenset({"store", "table", "source"})
+# Attributes that are read from the store, and are not pickled.
+_FROM_STORE = frozenset({"store", "table", "source"})
 
 
 class Packed(RecipeDataset, takes=RunSettings):
-    """Samples from a store that `augrecipes pack` wrote, run through the steps of a recipe that are left to do.
+    """The samples of a store that `augrecipes pack` wrote, run through the remaining steps of a recipe.
 
-    The store has the samples of the files it was packed from, in the same order: a sample is the dict that ImageFolder,
-    PairedImages or TileBags makes of those files, bit for bit with `optimize` `none` or `exact` and a store of format
-    `raw`, or of JPEGs that `jpeg` keeps as they are. (`fast` merges steps that resample: it does so only
-    behind what is baked.) Where steps that draw were baked for K epochs, that holds for the epochs 0 to K - 1; epoch e
-    after them begins with the images of epoch e mod K, and the steps behind go on drawing anew. Repeats of a sample
-    begin with those of later epochs.
+    The store has the samples of the files that were packed, in the same order. A sample is the dict that ImageFolder,
+    PairedImages or TileBags makes of those files: bit for bit with `optimize` `none` or `exact` and a store of format
+    `raw`, or of JPEGs that format `jpeg` copies. (`fast` merges resampling steps only after the baked ones.) If steps
+    that draw were baked for K epochs, this holds for epochs 0 to K - 1; a later epoch e begins with the images of epoch
+    e mod K, and the remaining steps draw anew. Repeats of a sample begin with images of later epochs.
 
-    Inputs that could not be read when the store was packed are DataErrors, as their files are.
+    Inputs that could not be read when the store was packed raise DataErrors, as their files would.
 
     Args:
-        store: the folder, or its address: `s3://bucket/store`, and whatever fsspec knows. Its files are then fetched
-            whole, in the order in which a loader needs them, into a cache of this machine.
+        store: the folder, or its address: `s3://bucket/store`, or any other that fsspec knows. Remote files are fetched
+            whole, in the order in which a loader needs them, into a cache on this machine.
         recipe: a Recipe of the store's kind, the name of a gallery recipe, or the path of a recipe file. It must begin
             with the steps that are baked into the store.
         mode: `train` runs the recipe's steps, `eval` its eval section.
-        seed: of the draws; where steps that draw are baked, the one that they were baked with.
-        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        seed: of the random draws; if steps that draw are baked, it must be their seed.
+        optimize: `none`, `exact`, `fast`, or None: as the recipe says.
         on_error: `raise` a DataError for a sample without pixels, or `skip` it, as in ImageFolder.
-        weights: one number a sample, kept as `ds.weights`; instead of those of the data that was packed.
-        samples_per_epoch: length of the dataset, when it is not the number of samples packed.
+        weights: one number per sample, kept as `ds.weights`, instead of those of the packed data.
+        samples_per_epoch: length of the dataset, by default the number of packed samples.
         classes: names of classes in the order of their numbers, see ImageFolder.
-        max_tiles, min_tiles, pick, threads: of bags, see TileBags.
+        max_tiles, min_tiles, pick, threads: for bags, see TileBags.
         save_applied_params: add `applied` to every sample: the draws of the steps that are not baked.
-        verify: compare the stored bytes of an image or mask with their checksum at its `first` read in each process,
-            or `always`, and raise a StoreError where they differ; None takes what is there (`augrecipes verify-store`
-            looks at all of it at once).
-        cache_size: of a store elsewhere: how much of the disk all fetched files may take, in bytes or as `"50G"`; None:
-            what AUGRECIPES_CACHE_SIZE says, or half of what is free.
+        verify: compare the stored bytes of an image or mask with their checksum on its `first` read in each process, or
+            `always`, and raise a StoreError if they differ; None: never (`augrecipes verify-store` checks everything).
+        cache_size: for a remote store: the disk space for all fetched files, in bytes or as `"50G"`; None: as
+            AUGRECIPES_CACHE_SIZE says, or half of the free space.
 
     Attributes:
         store: the open store.
         unreadable: the inputs without pixels, by stored row: path and reason.
 
     Raises:
-        StoreError: not a store, a damaged or newer one; or one that the recipe does not begin with: both lists of
-            steps are named, with their digests.
+        StoreError: not a store, or a damaged or newer one; or the recipe does not begin with the baked steps: the
+            message has both lists of steps, with their digests.
         RecipeError: the recipe is not valid, or has no section for `mode`.
 
     >>> import tempfile, pathlib, cv2, numpy as np
@@ -106,17 +103,17 @@ class Packed(RecipeDataset, takes=RunSettings):
         self.kind = parsed.kind
 
         def source() -> StoredSource:
-            of_bags = (max_tiles, min_tiles, pick, threads)
-            if not parsed.facts.tiles and any(value is not None for value in of_bags):
+            bag_arguments = (max_tiles, min_tiles, pick, threads)
+            if not parsed.facts.tiles and any(value is not None for value in bag_arguments):
                 raise ValueError("max_tiles, min_tiles, pick and threads are for stores of bags")
             if parsed.facts.tiles:
                 self.rule = kinds.part(parsed.kind, "dataset").picking_rule(parsed, max_tiles, min_tiles, pick)
-            return self._look()
+            return self._read_store()
 
         super().__init__(source, parsed, options={"threads": threads}, **how)
 
-    def _look(self) -> StoredSource:
-        """What is read off the store, and opened anew where a copy of this dataset arrives."""
+    def _read_store(self) -> StoredSource:
+        """Set the source and the table from the store; again in a process that unpickles the dataset."""
         self.source = StoredSource(self.store, self.recipe)
         table = self.source.table
         self.table = table if self._classes is None else table.with_classes(self._classes)
@@ -128,21 +125,21 @@ class Packed(RecipeDataset, takes=RunSettings):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {key: value for key, value in self.__dict__.items() if key not in _OFF_THE_STORE}
+        state = {key: value for key, value in self.__dict__.items() if key not in _FROM_STORE}
         return {**state, "_opened": (self.store.path, self.store.digest, self.store.checks, self.store.cache_size)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         try:
             self.store = reopen_store(*self._opened)
-            self._look()
+            self._read_store()
         except StoreError as error:
-            # Told when it is read from: a worker that failed while it starts could not say why.
-            self._gone = error
+            # Raised on the first read: a worker that fails while it starts cannot report why.
+            self._open_error = error
 
     def __getattr__(self, name: str) -> Any:
-        gone = self.__dict__.get("_gone") if name in _OFF_THE_STORE else None
-        raise gone or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        error = self.__dict__.get("_open_error") if name in _FROM_STORE else None
+        raise error or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _compiled(self, mode: model.Mode) -> Pipeline:
         baked = check_section(self.store, self.recipe, mode, self.seed)
@@ -157,26 +154,22 @@ class Packed(RecipeDataset, takes=RunSettings):
         """The inputs without pixels, by stored row: path and reason."""
         return self.source.unreadable
 
-    # -- what it holds ------------------------------------------------------------------------------------------------
+    # -- columns and paths --------------------------------------------------------------------------------------------
 
     @property
     def box_classes(self) -> list[str] | None:
-        """Names of the box labels 0, 1, ..., where the packed data gave them as text."""
+        """Names of the box labels 0, 1, ..., if the packed data had them as text; else None."""
         names = self.store.about["box_classes"]
         return None if names is None else list(names)
 
     @property
     def bags(self) -> list[str]:
-        """The name of every bag, as often as it is listed; none for other kinds."""
-        table = cast("Any", self.table)
-        return (
-            [table.bags.name(row) for row in self.sample_keys.rows_of_samples().tolist()]
-            if self.recipe.facts.tiles
-            else []
-        )
+        """The name of every sample's bag; empty for other kinds."""
+        table, rows = cast("Any", self.table), self.sample_keys.rows_of_samples().tolist()
+        return [table.bags.name(row) for row in rows] if self.recipe.facts.tiles else []
 
     def paths(self, index: int) -> dict[str, str]:
-        """The file that each target of a sample was packed from; of a bag its first tile."""
+        """The file that each target of a sample was packed from; for a bag those of its first tile."""
         unit = self.table.units_of(self.sample_keys.row(index)).start
         return {name: self.source.source(unit, name) for name in self.store.targets}
 
@@ -184,24 +177,24 @@ class Packed(RecipeDataset, takes=RunSettings):
         return {"store": self.store.digest, **(asdict(self.rule) if self.recipe.facts.tiles else {})}
 
     def row_path(self, row: int) -> str:
-        """As every dataset."""
+        """See `RecipeDataset.row_path`."""
         return str(self.store.columns["bag/path"][row]) if self.recipe.facts.tiles else self.source.path(row)
 
     def row_paths(self, rows: Indices) -> list[str]:
-        """As every dataset."""
+        """See `RecipeDataset.row_paths`."""
         return super().row_paths(rows) if self.recipe.facts.tiles else self.source.paths(rows.tolist())
 
     @property
     def fetches(self) -> bool:
-        """Whether the store lies elsewhere, so that its files are fetched."""
+        """Whether the store is remote, so that its files are fetched."""
         return self.store.fetched is not None
 
     def files_for(self, epoch: int, indices: Indices) -> list[tuple[str, int, Callable[[], object]]]:
-        """The files that samples are read from: name, bytes, and what opens each.
+        """The files that samples are read from: name, size in bytes, and a function that opens each.
 
         Args:
-            epoch: of the draws.
-            indices: not negative; `len(ds)` and more stand for repeats.
+            epoch: the epoch of the draws.
+            indices: not negative; `len(ds)` and more are repeats.
         """
         virtual = self.sample_keys.several(indices)
         units = virtual % len(self.table)
@@ -214,27 +207,27 @@ class Packed(RecipeDataset, takes=RunSettings):
 
     # -- samples ------------------------------------------------------------------------------------------------------
 
-    def _runs_at_once(self) -> bool:
-        return True  # `make_batch` finds out
+    def _runs_natively(self) -> bool:
+        return True  # `make_batch` decides per batch
 
     def make_batch(self, rows: Indices, epoch: int, virtual: Indices, allocate: AllocateTarget) -> Batch | None:
-        """As every dataset: of what lies in memory, or as files that kernels decode."""
+        """See `RecipeDataset.make_batch`: from mapped memory, or from files that kernels decode."""
         pipeline, facts, source = self.pipeline, self.recipe.facts, self.source
         if not isinstance(pipeline, Pipeline) or pipeline.compiled.save_applied_params or facts.tiles:
             return None
         stored = source.rows(rows, epoch + virtual // len(self.table))
         if facts.scales:
-            whole = self.recipe.inputs.min_size is None and not self.store.encodes  # others are read one by one
+            whole = self.recipe.inputs.min_size is None and not self.store.encodes  # else rows are read one by one
             whole = whole and not cast("Any", pipeline).choices((0, 0, 0), self.store.targets)
-            images = in_memory(self.store, pipeline.targets, stored, decodes=True) if whole else None
+            images = mapped_targets(self.store, pipeline.targets, stored, decodes=True) if whole else None
             return None if images is None else cast("Any", pipeline).run_batch(epoch, virtual, images, allocate)
         targets, files = self._taken(), pipeline.reads and self.store.format == "jpeg"
         if pipeline.why_one_by_one({*targets}, files=files) is not None:
             return None
         samples: Any = lambda k: source.stored(int(stored[k]), undecoded=pipeline.reads)  # noqa: E731
-        if (lying := in_memory(self.store, targets, stored, decodes=False)) is not None:
+        if (mapped := mapped_targets(self.store, targets, stored, decodes=False)) is not None:
             others = [*map(source.points, stored.tolist())] if source.points(0) else None
-            samples = SampleColumns(lying["image"], lying.get("mask"), others)
+            samples = SampleColumns(mapped["image"], mapped.get("mask"), others)
         return native_batch(pipeline, samples, epoch, virtual, allocate, ragged_keys(self.recipe))
 
     def _taken(self) -> tuple[str, ...]:
@@ -243,10 +236,10 @@ class Packed(RecipeDataset, takes=RunSettings):
         return (*self.source.taken(self.pipeline.targets if self.recipe.facts.scales else None), *further)
 
 
-def in_memory(
+def mapped_targets(
     store: Store, targets: Sequence[str], stored: RowNumbers, *, decodes: bool
 ) -> dict[str, MappedImages] | None:
-    """Targets of some stored rows; None where one is unreadable or, unless it `decodes`, does not lie there decoded."""
+    """Targets of stored rows in mapped memory; None if one is unreadable, or encoded (unless `decodes`)."""
     images = {}
     for name in targets:
         items, table = stored, store.tables[name]

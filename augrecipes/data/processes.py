@@ -1,4 +1,4 @@
-"""Batches read by worker processes: torch's DataLoader, which is handed orders, and errors that say who died."""
+"""Batches read by worker processes of torch's DataLoader, with errors that explain dead workers."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _ENDED = (
 )
 
 
-def settle_in(tune: bool, then: Callable[[int], None] | None, worker: int) -> None:
+def init_worker(tune: bool, then: Callable[[int], None] | None, worker: int) -> None:
     """Run once in every new worker, before the user's own `worker_init_fn`.
 
-    It ends with no thread that is still sending. OpenCV's threads are switched off, as torch's are (the workers are the
-    parallelism, and a pool of threads does not survive a fork), and the allocator is tuned.
+    Makes the worker end its sending threads at exit, and end with its parent. Switches off OpenCV's threads, as torch's
+    are (the workers are the parallelism, and a thread pool does not survive a fork), and tunes the allocator.
 
     Args:
-        tune: whether it is.
-        then: the user's own.
-        worker: which one this is.
+        tune: whether to tune the allocator.
+        then: the user's own function.
+        worker: the worker's number.
     """
     deliver_interrupts()
     atexit.register(hooks.end_feeders)
@@ -55,14 +55,14 @@ def settle_in(tune: bool, then: Callable[[int], None] | None, worker: int) -> No
         then(worker)
 
 
-_handler_and_calls: list[Any] = []  # the handler of Ctrl-C while workers are forked, and how it is to be called
+_handler_and_calls: list[Any] = []  # the handler of Ctrl-C while workers are forked, and its delayed calls
 
 
 @contextmanager
 def delay_interrupts() -> Iterator[None]:
-    """Ctrl-C inside the block is heard behind it: Python drops what is raised while it prepares or follows up a fork.
+    """Delay Ctrl-C to the end of the block: Python drops exceptions that are raised in hooks before or after a fork.
 
-    A signal mask would not do: the signal would go to another thread, and the main thread handle it as ever.
+    A signal mask would not do: another thread would receive the signal, and the main thread handle it as usual.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is threading.main_thread() and callable(handler):
@@ -75,7 +75,7 @@ def delay_interrupts() -> Iterator[None]:
 
 
 def deliver_interrupts() -> None:
-    """Let Ctrl-C through again, in both processes; that a worker died of it is no error beside it."""
+    """Let Ctrl-C through again, in parent and child, and raise a delayed one."""
     if _handler_and_calls and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _handler_and_calls[0])
         handler, *calls = _handler_and_calls
@@ -87,24 +87,24 @@ def deliver_interrupts() -> None:
                 raise interrupt from None
 
 
-class Orders:
-    """The batch sampler of the DataLoader that reads: gives `next_pass`, the orders of the next pass."""
+class RequestSampler:
+    """The batch sampler of the inner DataLoader: yields `next_pass`, the requests of the next pass."""
 
-    next_pass: Iterator[order.Order] = iter(())
+    next_pass: Iterator[order.BatchRequest] = iter(())
 
-    def __iter__(self) -> Iterator[order.Order]:
+    def __iter__(self) -> Iterator[order.BatchRequest]:
         return self.next_pass
 
 
 def unchanged(delivery: Any) -> Any:
-    """What torch is given to collate with: the reader has done it."""
+    """The inner DataLoader's collate function: the reader has collated already."""
     return delivery
 
 
 class Processes(Iterator[fetch.Delivery]):
-    """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler gives orders.
+    """The deliveries of a pass, read by the workers of a DataLoader whose batch sampler yields requests.
 
-    Who died since the last batch is missed when the next one is asked for, not wherever the program is by then.
+    A worker that died since the last batch is noticed when the next one is requested.
 
     Raises:
         LoaderError: a worker died.
@@ -115,7 +115,7 @@ class Processes(Iterator[fetch.Delivery]):
         with self._explain_deaths():
             if self._inner is not None:
                 self._check_alive()
-                iter(inner)  # the same, from its beginning
+                iter(inner)  # resets the persistent iterator
                 return
             try:
                 with delay_interrupts():
@@ -145,11 +145,11 @@ class Processes(Iterator[fetch.Delivery]):
             if hooks.is_worker_error(str(error)):
                 raise fetch.stop_as_error(error, "worker_init_fn, or set_epoch of the dataset,") from None
             raise
-        except Exception as error:  # of many types: whatever was being received when it died
+        except Exception as error:  # a death shows as an error of any type while receiving
             known = dead_worker(error, hooks.workers_of(self._inner))
             if known is None:
                 raise
-            hooks.terminate(self._inner)  # who lives may wait for ever for what the dead one held
+            hooks.terminate(self._inner)  # the others may wait forever for a lock of the dead one
             raise known from (None if known is error else error)
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Processes(Iterator[fetch.Delivery]):
 
 
 def death_of(workers: Sequence[Any]) -> LoaderError | None:
-    """The error that tells of the first worker that is dead; None where all live."""
+    """An error that explains the first dead worker; None if all are alive."""
     for number, worker in enumerate(workers):
         if (code := worker.exitcode) is not None:
             how, cause = f"exited with status {code}", _ENDED
@@ -170,11 +170,11 @@ def death_of(workers: Sequence[Any]) -> LoaderError | None:
 
 
 def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | None:
-    """What an error means that came up while a batch was waited for; None where it is not about a dead worker.
+    """Explain an error that was raised while waiting for a batch; None if it is not about a dead worker.
 
     Args:
-        error: of torch, of a connection or of what was received; what a worker's own code raised is left alone.
-        workers: the processes, as far as they are known.
+        error: an error of torch, of a connection or of unpickling; errors of the user's code in a worker give None.
+        workers: the processes, if known.
     """
     if isinstance(error, LoaderError):
         return error
@@ -185,7 +185,7 @@ def dead_worker(error: Exception, workers: Sequence[Any] = ()) -> LoaderError | 
         return died
     if hooks.is_timeout_message(text):
         return LoaderError(f"{text}; a sample took longer than timeout= allows, or a worker hangs")
-    if workers:  # it may still be dying; or it is of another loader
+    if workers:  # it may still be dying; or belong to another loader
         dying = wait([worker.sentinel for worker in workers], _DYING_SECONDS)
         for worker in [worker for worker in workers if worker.sentinel in dying]:
             worker.join(_DYING_SECONDS)

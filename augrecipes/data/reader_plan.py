@@ -1,4 +1,4 @@
-"""Who reads: this thread, threads or processes; as the user says, or by a rule of thumb."""
+"""Choice of the reader backend: this thread, threads or processes; by the user's arguments, or by a rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from augrecipes.sources import items, opened
 
 Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
-# Processes that torchrun and its kin have started on this machine: they share its cores.
+# The number of processes that torchrun or the like started on this machine, which share its cores.
 LOCAL_RANKS = "LOCAL_WORLD_SIZE"
 
 _log = logging.getLogger("augrecipes")
@@ -29,12 +29,12 @@ _log = logging.getLogger("augrecipes")
 
 @dataclass(frozen=True, slots=True)
 class ReaderPlan:
-    """Which backend a loader reads with, and why.
+    """The backend of a loader, and the reason for it.
 
     Attributes:
-        backend: `batches` (in this thread, when a batch is asked for), `threads` or `processes`.
-        workers: how many threads or processes; 0 with `batches`.
-        reason: in words.
+        backend: `batches` (in this thread, on demand), `threads` or `processes`.
+        workers: the number of threads or processes; 0 with `batches`.
+        reason: the reason in words.
 
     >>> print(ReaderPlan("threads", 2, "as asked"))
     threads:2 (as asked)
@@ -49,7 +49,7 @@ class ReaderPlan:
 
 
 def reader_name(backend: Backend, workers: int) -> str:
-    """`batches`, or such as `threads:2`."""
+    """The name of a backend with its workers: `batches`, or for example `threads:2`."""
     return f"{backend}:{workers}" if workers else backend
 
 
@@ -62,22 +62,22 @@ def plan_readers(
     method: str = "fork",
     process_option: str | None = None,
 ) -> ReaderPlan:
-    """Say who reads: as the arguments ask, and by the rule where they leave it open; then the log has a line.
+    """Choose the reader backend: by the arguments, or else by a rule, which the log reports.
 
-    Threads, unless Python of the user's own takes part: that would hold the interpreter's lock for who knows how long,
-    and need not be safe in threads. Then processes. Where nobody has asked for workers, only such as are forked: what
-    is started otherwise runs the user's script again.
+    The rule takes threads, unless the user's own Python takes part, which may hold the interpreter lock for long and
+    need not be thread-safe: then processes. Unless the user asked for workers, processes must be forked, since spawned
+    ones run the user's script again.
 
     Args:
-        dataset: that is read.
-        collate: makes batches.
-        backend: as the user gave it.
-        num_workers: as the user gave it; None or `auto`: one for each core.
-        method: how processes would be started.
-        process_option: an argument that the user gave, and that only processes heed.
+        dataset: the dataset.
+        collate: the collate function.
+        backend: the user's argument.
+        num_workers: the user's argument; None or `auto`: one per core.
+        method: the start method of processes.
+        process_option: the name of an argument that the user set and that applies only to processes.
 
     Raises:
-        ValueError: the arguments make no sense.
+        ValueError: the arguments contradict each other, or are out of range.
     """
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, or None, got {backend!r}")
@@ -91,7 +91,7 @@ def plan_readers(
     workers = asked or _default_workers()
     if backend is not None:
         return ReaderPlan(backend, workers)
-    own = own_python(dataset, collate)
+    own = user_python(dataset, collate)
     if process_option:
         plan = ReaderPlan("processes", workers, f"{process_option} is for processes")
     elif own is None:
@@ -106,13 +106,13 @@ def plan_readers(
 
 
 def start_method(context: Any) -> str:
-    """How processes are started: what was given as `multiprocessing_context`, or torch's own."""
+    """The start method of processes, from `multiprocessing_context` or torch's default."""
     method = context or torch.multiprocessing.get_start_method()
     return method if isinstance(method, str) else str(method.get_start_method())
 
 
 def pins_memory(pin_memory: Any) -> bool:
-    """Whether batches are put into memory that a GPU can read by itself: where there is one, unless it is said."""
+    """Whether to pin the memory of batches, from `pin_memory=`; never without a GPU."""
     if pin_memory not in (True, False, "auto"):
         raise ValueError(f"pin_memory must be True, False or 'auto', got {pin_memory!r}")
     has_gpu = torch.cuda.is_available()
@@ -122,15 +122,15 @@ def pins_memory(pin_memory: Any) -> bool:
 
 
 def _default_workers() -> int:
-    """One worker a core, which the ranks of this machine share."""
+    """One worker per core, divided by the ranks of this machine."""
     ranks = os.environ.get(LOCAL_RANKS, "")
     return max(1, cores() // max(1, int(ranks) if ranks.isdecimal() else 1))
 
 
-def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
-    """What of the user's own takes part, in words; None where there is nothing.
+def user_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
+    """The part of a loader that runs the user's own Python, in words; None without.
 
-    >>> own_python([1, 2], Collate()), own_python([1, 2], list)
+    >>> user_python([1, 2], Collate()), user_python([1, 2], list)
     (None, 'the collate function')
     """
     for leaf in epochs.unwrapped(dataset):
@@ -139,7 +139,7 @@ def own_python(dataset: Any, collate: Callable[[list[Any]], Any]) -> str | None:
         if isinstance(leaf, RecipeDataset):
             source = leaf.table.source.open() if isinstance(leaf.table, items.SourceTable) else []
             for column in source.arrays.values() if isinstance(source, opened.NamedColumns) else [source]:
-                # Arrays, tensors, HDF5 and lists, of which items are read without Python of anybody's; and ours.
+                # Items of these (arrays, tensors, HDF5, lists, ours) are read without the user's Python.
                 if not _is_from(type(column), "augrecipes", "builtins", "h5py", "numpy", "torch"):
                     return f"the source {type(column).__name__}"
             for step in (single for top in leaf.recipe.section(leaf.mode) or () for single in singles(top)):

@@ -1,14 +1,14 @@
-"""Which sample an index of a dataset stands for: the row of its table, and the integer that keys its draws.
+"""SampleKeys: the row and the key of the draws of each index of a dataset; and counters of reads.
 
-Our own loader says the epoch with every batch; `set_epoch` says it, too. A DataLoader of torch does neither, and would
-make the same images in every pass. So what it asks for is counted, sample by sample, in memory that is shared with
-its workers. The k-th read of a sample, from 0, is that of epoch k; once `set_epoch` was called, the first read is
-that of the epoch it said, and further ones are its repeats.
+Our own loader sets the epoch of every batch, and `set_epoch` does, too. torch's DataLoader does neither, and would get
+the same images in every pass. So its reads are counted, per sample, in memory shared with its workers. The k-th read of
+a sample, from 0, is that of epoch k; after `set_epoch(e)`, the first read is that of epoch e, and further ones are its
+repeats.
 
-Of several processes that train one model each counts what it reads itself, and a sample comes to another one in every
-pass. So the k-th read in process r of w is that of epoch k·w + r: no two of them draw alike.
+Of several processes that train one model, each counts only its own reads, and a sample moves between processes. So the
+k-th read in process r of w is that of epoch k·w + r: no two processes draw alike.
 
-Only what a DataLoader asks for is counted: `ds[7]` in a notebook is the same image however often it is looked at.
+Only reads of a DataLoader are counted: `ds[7]` in a notebook is always the same image.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from augrecipes.data.epochs import EpochClock, SharedState, check_epoch, current
 from augrecipes.data.order import Indices, Share, number_repeats, share_of_process
 from augrecipes.seeds import site_key
 
-# An epoch, and an index that is not negative; from `len(ds)` on it stands for repeats.
+# An epoch, and an index that is not negative; from `len(ds)` on it is a repeat.
 Key = tuple[int, int]
 _log = logging.getLogger("augrecipes")
 
-_COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts, the upper half says since which `set_epoch`
-_INDICES = 1 << 16  # of a transform, that are counted apart; others share their counts
+_COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts reads, the upper half is the `set_epoch` they follow
+_INDICES = 1 << 16  # indices of a transform with separate counts; others share them modulo this
 _WORKERS = 1 << 10
-# Keys of calls without an index begin here, beyond every index.
+# Keys of calls without an index begin here, above every index.
 _CALLS = 1 << 62
 _LARGEST = 1 << 40
 _lock = threading.Lock()
 
 
 class ReadCounter(SharedState):
-    """Counts the reads of each sample, shared as an `EpochClock` is: with workers, not with copies and files.
+    """Counts the reads of each sample. Like an `EpochClock` it is shared with workers, not with copies and files.
 
-    Workers that ask for the same sample within the same microsecond may get the same number.
+    Without a lock: workers that read the same sample within a microsecond may get the same number.
 
     Args:
-        count: of samples.
-        quiet: draws that move on are not worth a word.
+        count: number of samples.
+        quiet: do not warn of repeated reads.
 
     >>> clock, reads = EpochClock(), ReadCounter(3, quiet=True)
     >>> reads.next(2, clock), reads.next(2, clock), reads.next(1, clock)
@@ -60,11 +60,11 @@ class ReadCounter(SharedState):
 
     def __init__(self, count: int, *, quiet: bool = False) -> None:
         self.quiet, self._parent_share = quiet, Share()
-        self._cells = torch.zeros(count + 1, dtype=torch.int32)  # the last one: whether the log was told
+        self._cells = torch.zeros(count + 1, dtype=torch.int32)  # the last one: whether the warning was logged
         self._share()
 
     def next(self, sample: int, clock: EpochClock) -> tuple[int, int]:
-        """The epoch and the repeat of the read that begins now."""
+        """Count a read that begins now; return its epoch and repeat."""
         cells, since = self._cells.numpy().view(np.uint32), clock.changes & _STAMP
         stamp, count = divmod(int(cells[sample]), _COUNT + 1)
         earlier = count if stamp == since else 0
@@ -81,7 +81,7 @@ class ReadCounter(SharedState):
         return clock.epoch + earlier * world_size + rank, 0
 
     def process_share(self) -> Share:
-        """Which of several processes this is; a worker that was not forked knows it from the one that started it."""
+        """The share of this process; a spawned worker has it from its parent."""
         share = share_of_process()
         return self._parent_share if share.world_size == 1 else share
 
@@ -101,17 +101,17 @@ class ReadCounter(SharedState):
 
 
 def _is_first_worker() -> bool:
-    """Whether this process speaks for all workers of a DataLoader: the first one has a batch in every pass."""
+    """Whether this process is not a worker, or the first one, which has a batch in every pass."""
     worker = get_worker_info()
     return worker is None or worker.id == 0
 
 
 class CallKeys(SharedState):
-    """The keys of calls of a transform, and the epoch that they are of.
+    """The keys of the draws of a transform's calls, and its epoch.
 
-    A call takes the draws of an index that comes along, or those of the worker's next call. Both are counted in memory
-    that is shared with workers, so that no call repeats the draws of an earlier one: not after workers ended and others
-    began, and not in another process that trains the same model.
+    A call has the draws of its index, or of the worker's next call number. Both are counted in memory shared with
+    workers, so that no call repeats the draws of an earlier one: neither after workers ended and others began, nor in
+    another process that trains the same model.
 
     >>> keys = CallKeys()
     >>> keys.at(7), keys.at(7), keys.at(8)
@@ -126,24 +126,26 @@ class CallKeys(SharedState):
     def __init__(self) -> None:
         self.clock = EpochClock()
         self._reads = ReadCounter(_INDICES, quiet=True)
-        self._seen = torch.full((_INDICES,), -1, dtype=torch.int64)  # which index a count is of
-        self._calls = torch.zeros((_WORKERS, 2), dtype=torch.int64)  # of each worker, and since which `set_epoch`
+        self._owners = torch.full((_INDICES,), -1, dtype=torch.int64)  # the index that each count belongs to
+        self._calls = torch.zeros(
+            (_WORKERS, 2), dtype=torch.int64
+        )  # per worker: calls, and the `set_epoch` they follow
         self._share()
 
     def at(self, index: int | str) -> tuple[int, int]:
         """The epoch and the index of the next read of an index, which may be a name.
 
-        The first read after `set_epoch(e)` is that of (e, index), and further ones are its repeats; where nobody says
-        the epoch, the k-th read of an index below 65,536 is that of epoch k.
+        The first read after `set_epoch(e)` is that of (e, index), and further ones are its repeats. Without
+        `set_epoch`, the k-th read of an index below 65,536 is that of epoch k.
         """
         number = site_key(index) % _LARGEST if isinstance(index, str) else int(index.__index__())
         if not 0 <= number < _LARGEST:
             raise ValueError(f"an index is from 0 to {_LARGEST - 1:,}, got {number}")
-        cell, seen = number % _INDICES, self._seen.numpy()
+        cell, owners = number % _INDICES, self._owners.numpy()
         with _lock:
             epoch, repeat = self._reads.next(cell, self.clock)
-            if seen[cell] != number:
-                repeat, seen[cell] = 0, number
+            if owners[cell] != number:
+                repeat, owners[cell] = 0, number
         return epoch, number + repeat * _LARGEST
 
     def next(self) -> tuple[int, int]:
@@ -160,20 +162,20 @@ class CallKeys(SharedState):
 
 
 class SampleKeys:
-    """Keys of the draws of a dataset's samples, by their positions.
+    """The keys of the draws of a dataset's samples, by position.
 
-    A key is the row of the table, plus multiples of the table's length for repeats: `key % rows` is the row. A subset
-    keeps the keys that its samples have in the whole.
+    A key is the row of the table, plus a multiple of the table's length for repeats: `key % rows` is the row. A subset
+    keeps the keys of its samples.
 
     Args:
-        rows: how many the table has.
-        samples: how many samples there are; None: one a row.
-        quiet: reads that draw anew are not worth a word.
+        rows: the number of rows of the table.
+        samples: the number of samples; None: one per row.
+        quiet: do not warn of repeated reads.
 
     Attributes:
-        rows: the same.
-        listed: the key of each sample, where they are not 0, 1, 2, ...; or None.
-        span: keys of repeats of all samples lie so far apart.
+        rows: the number of rows of the table.
+        listed: the key of each sample; None if they are 0, 1, 2, ...
+        span: the distance between the keys of successive repeats.
 
     >>> keys = SampleKeys(4, 6)
     >>> keys.several([0, 5, 6]).tolist(), keys.rows_of_samples().tolist(), len(keys)
@@ -204,21 +206,21 @@ class SampleKeys:
         return (position if self.listed is None else int(self.listed[position])) + repeat * self.span
 
     def several(self, indices: Sequence[int] | Indices) -> Indices:
-        """The keys of several indices, where those of `len(self)` and more stand for repeats."""
+        """The keys of several indices; indices of `len(self)` and more are repeats."""
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
         keys: Indices = (positions if self.listed is None else self.listed[positions]) + repeats * self.span
         return keys
 
     def row(self, index: Any) -> int:
-        """The row that a user's index stands for; IndexError where `ds[index]` raises one."""
+        """The row of a user's index; IndexError where it is out of range."""
         return self.key(position_of(as_index(index), len(self))) % self.rows
 
     def subset(self, indices: Any, *, quiet: bool | None = None) -> Self:
-        """Those of some samples, integers or one boolean each; what is listed again stands for a repeat.
+        """The keys of some samples; an index that occurs again becomes a repeat.
 
         Args:
-            indices: of the samples.
-            quiet: as of the class, where reads are counted apart from those of the whole.
+            indices: integers, or one boolean per sample.
+            quiet: count reads separately from the whole, and warn or not; None: share the counts.
         """
         chosen: Self = object.__new__(type(self))
         positions = check_indices(indices, len(self))
@@ -229,7 +231,7 @@ class SampleKeys:
         return chosen
 
     def resolve(self, keys: Sequence[Any], clock: EpochClock) -> list[Key]:
-        """Users' keys as `(epoch, i)`: of the epoch that the loader says, that was set, or a DataLoader has come to."""
+        """Users' keys as `(epoch, i)`, in the loader's epoch, the set epoch, or the epoch of a DataLoader's count."""
         now, n = current(), len(self)
         counts = now is None and any(not isinstance(key, tuple) for key in keys) and is_called_by_dataloader()
         resolved = []

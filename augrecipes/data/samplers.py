@@ -1,13 +1,12 @@
-"""Samplers: the order that somebody's own sampler gives, and the sampler that other libraries see of a loader.
+"""Samplers: schedules by a user's own sampler, and the sampler of a loader that other libraries see.
 
-torch's DataLoader has a sampler and a batch sampler, and libraries use them. Lightning, Fabric and Ray leave a
-DataLoader alone whose sampler is a DistributedSampler, but for predictions, where Lightning makes another loader with
-the batch sampler that it wraps. accelerate makes a DataLoader of its own of a loader's parts, and gives each rank its
-share of the batches: it asks first (`Loader._is_accelerate_prepared`), and from then on the batch sampler gives those
-of all ranks.
+Libraries use the sampler and the batch sampler of a DataLoader. Lightning, Fabric and Ray leave a DataLoader alone if
+its sampler is a DistributedSampler, except for predictions, where Lightning wraps the batch sampler in another loader.
+accelerate builds a DataLoader of its own from a loader's parts, and gives each rank its share of the batches: it asks
+first (`Loader._is_accelerate_prepared`), and from then on our batch sampler yields the batches of all ranks.
 
-Such a DataLoader reads plain positions. So the datasets are told the epoch, which makes the random parameters those of
-the loader's own pass; repeats are later reads, which have parameters of their own, too.
+Such a DataLoader reads plain positions. So the datasets are told the epoch, which gives the random parameters of the
+loader's own pass; repeats are later reads, with parameters of their own.
 """
 
 from __future__ import annotations
@@ -25,24 +24,32 @@ import torch
 from torch.utils.data import BatchSampler, DistributedSampler
 
 from augrecipes.data import checks, epochs
-from augrecipes.data.order import BatchSchedule, Indices, dealt, digest, evened, number_repeats, orders
+from augrecipes.data.order import (
+    BatchSchedule,
+    Indices,
+    batch_requests,
+    digest,
+    number_repeats,
+    padded_order,
+    rank_batches,
+)
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix
 
-_SAMPLER = 3  # keeps its random numbers apart from those of `BatchSchedule`
+_SAMPLER = 3  # a stream apart from those of `BatchSchedule`
 
 
 @dataclass(frozen=True, eq=False)
 class SampledSchedule(BatchSchedule):
-    """A schedule by a sampler of positions, or by one of batches of them.
+    """A schedule by a sampler or batch sampler of positions.
 
-    It is asked once a pass, under global random generators (torch's, numpy's, Python's; and torch's `generator=` of its
-    own) that seed and epoch decide, and is told the epoch first, where it has a `set_epoch`. So every rank hears the
-    same order, of which it takes its share. What comes again in an epoch is a repeat, with draws of its own.
+    The sampler is iterated once per pass, after `set_epoch` if it has one, with all global random generators (torch's,
+    numpy's, Python's) and its own torch `generator=` seeded by seed and epoch. So every rank gets the same order, of
+    which it takes its share. A position that comes again in an epoch is a repeat, with draws of its own.
 
     Attributes:
-        sampler: of positions, or of lists of positions.
-        gives_batches: which of both.
+        sampler: yields positions, or lists of positions.
+        gives_batches: whether it yields lists.
     """
 
     sampler: Any = None
@@ -50,12 +57,12 @@ class SampledSchedule(BatchSchedule):
 
     @property
     def total(self) -> int:
-        """Where an epoch ends: how many samples the sampler says, or batches where it says those."""
+        """The length of an epoch in samples, or in batches for a batch sampler."""
         return len(self.sampler)
 
     @property
     def step(self) -> int:
-        """How far the place moves on with each batch: so many samples, or batches."""
+        """How far the position advances with each batch, in samples or batches."""
         return self.world_size if self.gives_batches else self.batch_size * self.world_size
 
     def whole(self, epoch: int) -> Indices:
@@ -64,32 +71,33 @@ class SampledSchedule(BatchSchedule):
         return self._virtual(chain.from_iterable(drawn) if self.gives_batches else drawn)
 
     def split(self, epoch: int, read: int = 0) -> Iterable[Indices]:
-        """The batches of this rank behind the first `read` samples, or batches, of all."""
+        """The batches of this rank after the first `read` samples, or batches, of all ranks."""
         if not self.gives_batches:
             return super().split(epoch, read)
         drawn = self._drawn(epoch)
         numbers = np.arange(len(drawn))
         if self.even:
-            numbers = evened(numbers, self.world_size, len(drawn), read)
+            numbers = padded_order(numbers, self.world_size, len(drawn), read)
         batches = [drawn[k % len(drawn)] for k in numbers.tolist()]
         whole = np.split(self._virtual(chain.from_iterable(batches)), np.cumsum([*map(len, batches)])[:-1])
-        return (whole[k] for (k,) in dealt(np.arange(read, len(batches)), self.rank, self.world_size, 1))
+        return (whole[k] for (k,) in rank_batches(np.arange(read, len(batches)), self.rank, self.world_size, 1))
 
-    def marks(self) -> dict[str, Any]:
-        """As of any schedule, and which samplers; what gives batches, or divides by ranks, gives others by others."""
-        marks = super().marks() | {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
-        marks |= {"batch_size": self.batch_size} if self.gives_batches else {}
-        return marks if (ranks := ranks_of(self.sampler)) is None else marks | {"world_size": ranks}
+    def fingerprint(self) -> dict[str, Any]:
+        """As in `BatchSchedule`, with the samplers' classes, and batch size or number of ranks if these decide it."""
+        own: dict[str, Any] = {"sampler": " of ".join(type(each).__name__ for each in samplers_in(self.sampler))}
+        own |= {"batch_size": self.batch_size} if self.gives_batches else {}
+        own |= {} if (ranks := ranks_of(self.sampler)) is None else {"world_size": ranks}
+        return super().fingerprint() | own
 
-    def order_mark(self, epoch: int) -> str | None:
-        """A digest of the order: a sampler that draws by a generator of its own may not give it again.
+    def order_digest(self, epoch: int) -> str | None:
+        """A digest of the order, since a sampler with a generator of its own may not repeat it.
 
-        None where it divides by ranks, and so gives another order on each.
+        None for a sampler that divides by ranks, whose order differs between ranks.
         """
         return digest(self.whole(epoch)) if ranks_of(self.sampler) is None else None
 
     def _drawn(self, epoch: int) -> list[Any]:
-        """What the sampler says in this epoch."""
+        """The positions, or lists of them, that the sampler yields in this epoch."""
         samplers = samplers_in(self.sampler)
         with _seeded(mix(self.seed, epoch, _SAMPLER), samplers):
             for each in samplers:
@@ -104,9 +112,9 @@ class SampledSchedule(BatchSchedule):
 
 @contextmanager
 def _seeded(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
-    """Inside the block global random generators are those of a seed of 64 bits, and afterwards as they were.
+    """Seed all global random generators inside the block, and restore them afterwards.
 
-    So is torch's generator that a sampler was given, by this seed and by its own first one.
+    A sampler's own torch generator is seeded with this seed and its own initial one.
     """
     generators = [each.generator for each in samplers if isinstance(getattr(each, "generator", None), torch.Generator)]
     before = [(each, each.get_state()) for each in (torch.default_generator, *generators)]
@@ -132,17 +140,16 @@ def samplers_in(sampler: Any, depth: int = 8) -> list[Any]:
 
 
 def ranks_of(sampler: Any) -> int | None:
-    """Among how many ranks a sampler divides, of which it gives one's share; None where it gives everything."""
+    """The number of ranks among which a sampler divides; None if it does not divide."""
     numbers = [getattr(each, name, None) for each in samplers_in(sampler) for name in ("num_replicas", "num_processes")]
     return next((number for number in numbers if number is not None), None)
 
 
 def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others: Any) -> SampledSchedule:
-    """The schedule by a user's own sampler; of a sampler that knows ranks, which has divided, all that it gives.
+    """The schedule by a user's own sampler; a sampler that divides by ranks is read as it is.
 
     Raises:
-        TypeError, ValueError: what was given is no sampler, or is empty; or `others`, which decide the order too, were
-            given.
+        TypeError, ValueError: the sampler is none, or is empty; or one of `others`, which decide the order too, is set.
     """
     name, chosen = ("sampler", sampler) if batch_sampler is None else ("batch_sampler", batch_sampler)
     if sampler is not None and batch_sampler is not None:
@@ -151,7 +158,7 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
         raise TypeError(f"{name} must have a length, and give the positions of an epoch, got {type(chosen).__name__}")
     if batch_sampler is not None:
         others |= {"drop_last": plan.drop_last, "batch_size": plan.batch_size != 1}
-        size = getattr(chosen, "batch_size", None)  # of most of them; each may have its own
+        size = getattr(chosen, "batch_size", None)  # batches may differ in size all the same
         plan = replace(plan, batch_size=size) if isinstance(size, int) and size > 0 else plan
     for other, value in others.items():
         if value not in (None, False):
@@ -164,16 +171,16 @@ def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others:
 
 
 class LoaderSampler(DistributedSampler[Any]):
-    """The `sampler` of a loader: what its next pass reads, as (epoch, index) pairs of this rank.
+    """The `sampler` of a loader: yields the (epoch, index) pairs of this rank in its next pass.
 
-    It is a DistributedSampler because the loader divides by ranks itself: nobody else need do so.
+    It is a DistributedSampler to show that the loader divides by ranks itself.
 
     Args:
-        position: where the loader is; `set_epoch` moves it, as the loader's own does.
-        dataset: that is read.
+        position: the loader's position; `set_epoch` moves it, as the loader's own does.
+        dataset: the dataset.
 
     Attributes:
-        is_divided: another DataLoader divides the batches by ranks, and reads them.
+        is_divided: whether another DataLoader divides the batches by ranks, and reads them.
     """
 
     is_divided = False
@@ -188,43 +195,43 @@ class LoaderSampler(DistributedSampler[Any]):
 
     @property
     def rank(self) -> int:  # type: ignore[override]
-        """Which one this is."""
+        """This rank."""
         return self.position.schedule.rank
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the loader's next pass runs."""
+        """Set the epoch of the loader's next pass."""
         self.position.set_epoch(epoch)
-        if self.is_divided:  # accelerate says it before it starts workers
-            self._say_epoch()
+        if self.is_divided:  # accelerate calls it before it starts workers
+            self._tell_datasets()
 
     @property
     def epoch(self) -> int:  # type: ignore[override]
-        """That of the loader's next pass."""
-        self.position.look()
+        """The epoch of the loader's next pass."""
+        self.position.update()
         return self.position.start.epoch
 
     def batches(self, drop_last: bool) -> Iterator[list[int]]:
-        """The positions of each batch of the next pass, which begins when the first is asked for.
+        """The positions of each batch of the next pass, which begins with the first.
 
-        torch asks for several iterators a pass, and starts workers in between: datasets in them that are not ours hear
-        the epoch now, or never.
+        torch creates several iterators per pass, and starts workers in between: foreign datasets in them must be told
+        the epoch now.
         """
         epochs.set_foreign_epoch(self._dataset, self.epoch)
         return self._batches_of_pass(drop_last)
 
     def _batches_of_pass(self, drop_last: bool) -> Iterator[list[int]]:
-        self._say_epoch()
+        self._tell_datasets()
         start, plan = self.position.start, self.whole(drop_last)
-        self.position.begun(start)
-        for order in orders(plan, start.epoch, start.read):
-            yield (order.indices % plan.n).tolist()
+        self.position.begin(start)
+        for request in batch_requests(plan, start.epoch, start.read):
+            yield (request.indices % plan.n).tolist()
 
     def whole(self, drop_last: bool) -> BatchSchedule:
-        """The plan of those who read by this: of all ranks where somebody else divides."""
+        """The schedule of the DataLoader that reads: of all ranks where it divides by itself."""
         plan = replace(self.position.schedule, drop_last=drop_last)
         return replace(plan, rank=0, world_size=1) if self.is_divided else plan
 
-    def _say_epoch(self) -> None:
+    def _tell_datasets(self) -> None:
         epoch = self.epoch
         for clock in epochs.clocks(self._dataset):
             clock.follow(epoch)
@@ -239,7 +246,7 @@ class LoaderSampler(DistributedSampler[Any]):
 
 
 class LoaderBatches(BatchSampler):
-    """The `batch_sampler` of a loader, by which other DataLoaders read what it would; torch's, with another sampler."""
+    """The `batch_sampler` of a loader, by which other DataLoaders read its batches; torch's for other samplers."""
 
     def __iter__(self) -> Iterator[list[Any]]:
         return self.sampler.batches(self.drop_last) if isinstance(self.sampler, LoaderSampler) else super().__iter__()

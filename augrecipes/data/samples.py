@@ -1,4 +1,4 @@
-"""Anything with a length and items, and a recipe, as a torch Dataset."""
+"""Samples: a torch Dataset over a user's own source and a recipe."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from augrecipes.sources import arguments, items, paths, sample_inputs
 
 
 class Samples(dataset.RecipeDataset):
-    """Samples of a source of your own, run through a recipe: a dataset of Hugging Face or torchvision, arrays, HDF5.
+    """A torch Dataset over a source of your own (Hugging Face, torchvision, arrays, HDF5, ...) and a recipe.
 
-    A sample is a pure function of (what the source gives, recipe, seed, epoch, index): the dict that ImageFolder makes,
-    or PairedImages where the recipe is of kind pair, and beside it what else the item has, as it is. `label` is an int
-    where it is an integer. Sources that draw by themselves (torchvision's `transform=`) are to be left without.
+    A sample is a pure function of (item of the source, recipe, seed, epoch, index): the dict that ImageFolder makes, or
+    PairedImages for a recipe of kind pair, with the item's other fields unchanged. An integer `label` becomes an int.
+    The source must not draw random numbers itself: leave torchvision's `transform=` out.
 
-    An item of the source is an image, a tuple (image, label), (image, mask) or as `keys` says, or a dict of
+    An item of the source is an image; a tuple (image, label), (image, mask) or as `keys` says; or a dict of
     `image` (or `img`, `jpg`, `png`, ...), `mask`, `boxes` and `keypoints` with their labels under the recipe's names,
-    `object`, `keypoint_object` and `masks` (n, H, W) beside these, `label`, and anything else. An image is one of
-    Pillow (as it stands, whatever its EXIF says), an array H×W×C or H×W, a tensor C×H×W, of uint8 or of floats 0..1;
-    or encoded, as bytes or a path. Annotations that the recipe does not take are left out.
+    `object`, `keypoint_object` and `masks` (n, H, W) with these, `label`, and any other fields. An image is a Pillow
+    image (its EXIF orientation is ignored), an array H×W×C or H×W, or a tensor C×H×W, of uint8 or of floats 0..1; or
+    encoded, as bytes or a path. Annotations that the recipe does not take are left out.
 
     Args:
-        source: it (or the Samples of another recipe over it), or a function without arguments that opens it, which each
-            process calls for itself: HDF5 and LMDB want that; or an `.npy` file of N×H×W×C; or tar archives as
-            WebDataset lays them out (a path, a pattern with `*`, or a list); or columns by their
-            names, of one length (a dict of arrays, an HDF5 file).
+        source: an object with a length and items; or the Samples of another recipe over it; or a function without
+            arguments that opens it, called in each process (for HDF5 and LMDB); or the path of an `.npy` file of
+            N×H×W×C; or tar archives in WebDataset's layout (a path, a pattern with `*`, or a list); or columns of equal
+            length by name (a dict of arrays, an HDF5 file).
         recipe: a Recipe of kind image or pair, the name of a gallery recipe, or the path of a recipe file.
-        keys: what the parts of an item are called in it, by the recipe's names: `{"image": "photo", "boxes":
-            "objects.bbox", "box_labels": "objects.category"}`, and nothing else is taken; of tuples numbers, or a tuple
-            of names: `("image", "mask")`.
+        keys: the item's keys by the recipe's names: `{"image": "photo", "boxes": "objects.bbox", "box_labels":
+            "objects.category"}`; then other fields are left out. For tuples: numbers, or a tuple of names such as
+            `("image", "mask")`.
         mode: `train` runs the recipe's steps, `eval` its eval section.
-        seed: of the draws.
-        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
+        seed: of the random draws.
+        optimize: `none`, `exact`, `fast`, or None: as the recipe says.
         on_error: `raise` a DataError for a sample that cannot be read or transformed, or `skip` it, as in ImageFolder.
-        labels: one integer a sample, for `ds.labels` and `weights="balanced"`; None: the source's column or `targets`,
-            where it has some. A sample's own label is what its item says.
-        axes: how arrays and tensors of images lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
-        name: of the source, for `path`, which is `name[index]`, and messages; None: that of its class.
-        weights: one number a sample, kept as `ds.weights`.
-        samples_per_epoch: length of the dataset, when it is not that of the source.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
-        exif, max_pixels, depth, frames: of encoded images, as ImageFolder has them; `depth` of arrays of uint16, too.
+        labels: one integer per sample, for `ds.labels` and `weights="balanced"`; None: the source's column or
+            `targets`, if any. A sample's own label is the item's.
+        axes: the order of axes of image arrays and tensors, `hwc` or `chw`; `auto`: hwc for numpy, chw for torch.
+        name: the source's name in `path`, which is `name[index]`, and in messages; None: the name of its class.
+        weights: one number per sample, kept as `ds.weights`.
+        samples_per_epoch: length of the dataset, by default that of the source.
+        channels: 1, 3 or 4; None: as the recipe's inputs say, or 3.
+        exif, max_pixels, depth, frames: for encoded images, see ImageFolder; `depth` also for uint16 arrays.
         save_applied_params: add `applied` to every sample.
 
     Attributes:
-        classes: class names, where the source has some, or None.
+        classes: class names, if the source has some, or None.
         pipeline: the compiled recipe.
 
     Raises:
-        DataError: an empty source; while reading: a sample that is not as it should be.
+        DataError: the source is empty; while reading: a sample has a wrong type, shape or size.
         RecipeError: the recipe is not valid, for bags, or has no section for `mode`.
         TypeError: the source has no length or no items.
 
@@ -79,7 +79,7 @@ class Samples(dataset.RecipeDataset):
 
         def table() -> items.SourceTable:
             rows = items.table_of_source(source, parsed, self.pipeline.targets, keys, axes, labels, name)
-            arguments.tell_of_absent(parsed, rows.targets_there(parsed.inputs))
+            arguments.warn_of_absent(parsed, rows.present_targets(parsed.inputs))
             return rows
 
         super().__init__(table, parsed, **how)

@@ -1,4 +1,4 @@
-"""Samples of a dataset's source run through its pipeline: one, several at once, or the tiles of a bag."""
+"""Functions of `RecipeDataset` that read its source and run its pipeline: one sample, or several at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augrecipes.errors import DataError
 from augrecipes.native.kernels import address_of
 from augrecipes.recipe.kinds import part
 from augrecipes.sources.columns import label_at
-from augrecipes.sources.files import naming_all
+from augrecipes.sources.files import with_all_files
 from augrecipes.sources.sample import Sample
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def read_or_replace(ds: RecipeDataset, epoch: int, index: int) -> dict[str, Any]:
-    """Make the sample of an index, or under `on_error="skip"` another one in the place of a broken one."""
+    """Make the sample of an index, or under `on_error="skip"` a replacement for a broken one."""
     keys, (repeat, position) = ds.sample_keys, divmod(index, len(ds))
     virtual = keys.key(position, repeat)
     try:
@@ -35,8 +35,8 @@ def read_or_replace(ds: RecipeDataset, epoch: int, index: int) -> dict[str, Any]
     except DataError as error:
         if ds.on_error == "raise":
             raise
-        if (now := current()) and now.lost is not None:
-            # The loader replaces it: it knows of which samples, if this dataset is only a part of what it reads.
+        if (now := current()) and now.left_out is not None:
+            # The loader chooses the replacement: this dataset may be only a part of what it reads.
             raise SkipError(error, ds.seed, virtual) from error
         others = (k for k in candidates(ds.seed, epoch, virtual, len(ds)) if k != position)
         return replace_logged(error, others, lambda other: ds.read_sample(epoch, keys.key(other, repeat)))
@@ -71,14 +71,14 @@ def read_batch(ds: RecipeDataset, epoch: int, indices: Sequence[int], allocate: 
     return batch | ({"epoch": torch.full((len(rows),), epoch)} if ds.mixes else {})
 
 
-def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int) -> Sample:
+def read_unprocessed(ds: RecipeDataset, index: int, epoch: int | None, tile: int) -> Sample:
     """Read a sample without running the recipe; see `RecipeDataset.given`."""
     virtual = ds.sample_keys.key(position_of(as_index(index), len(ds)))
     unit = ds.table.units_of(virtual % len(ds.table))[tile]
     stored_epoch = (ds.epoch if epoch is None else check_epoch(epoch)) + virtual // len(ds.table)
     names = [*ds.pipeline.targets]
-    if ds.recipe.scales:  # files have the largest first
-        names = [*ds.pipeline.wanted(0, 0, ds.source.there(unit, stored_epoch))]
+    if ds.recipe.scales:  # the paths have the largest target first
+        names = [*ds.pipeline.wanted(0, 0, ds.source.present_images(unit, stored_epoch))]
     try:
         return replace(ds.source.sample(unit, stored_epoch, names=names), index=virtual, tile=tile)
     except DataError as error:
@@ -86,20 +86,23 @@ def sample_as_given(ds: RecipeDataset, index: int, epoch: int | None, tile: int)
 
 
 def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
-    """Make a sample: row `row` of the source as tensors, with the draws that `virtual` keys in an epoch."""
+    """Make a sample: run row `row` of the source with the draws of (epoch, virtual), as tensors."""
     if ds.recipe.facts.tiles:
         sample: dict[str, Any] = part(ds.recipe.kind, "dataset").read_bag(ds, row, epoch, virtual)
         return sample
     pipeline, scaled = ds.pipeline, ds.recipe.facts.scales
     views = tuple(name for name in pipeline.outputs if name != "image") if ds.recipe.facts.views else ()
-    # The other section of a recipe, which a subset may run, may make what this one reads.
+    # Subsets share a table but may run the other section, so the pipeline says which images this one reads.
     stored_epoch, names, others = epoch + virtual // len(ds.table), None, dict[str, Any]()
     if scaled:
-        wanted = pipeline.wanted(epoch, virtual, ds.source.there(row, stored_epoch))
-        names, others = [name for name in wanted if wanted[name]], dict.fromkeys(wanted)  # what is not read is None
+        wanted = pipeline.wanted(epoch, virtual, ds.source.present_images(row, stored_epoch))
+        names, others = (
+            [name for name in wanted if wanted[name]],
+            dict.fromkeys(wanted),
+        )  # images that are not read are None
     try:
         targets, extra = ds.source.parts(row, stored_epoch, undecoded=pipeline.reads, names=names)
-        single = None if ds.recipe.inputs.stack else allocate_in_batch("image")  # a stack comes in memory of its own
+        single = None if ds.recipe.inputs.stack else allocate_in_batch("image")  # a stack allocates its own memory
         several = (scaled or views) and allocate_in_batch("image")
         out: Any = {name: allocate_in_batch(name) for name in pipeline.outputs} if several else single
         output = pipeline.at(index=virtual, epoch=epoch)(**{**others, **targets}, out=out)
@@ -107,13 +110,15 @@ def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[st
         if not scaled:
             raise
         paths = ds.table.paths(row)
-        raise naming_all(error, {name: paths[name] for name in paths if name in pipeline.targets}) from error.__cause__
+        raise with_all_files(
+            error, {name: paths[name] for name in paths if name in pipeline.targets}
+        ) from error.__cause__
     sample = as_tensors(output, ds.recipe, views)
     return sample | {name: value for name, value in extra.items() if name not in sample}
 
 
 def run_batch(ds: RecipeDataset, rows: Indices, epoch: int, virtual: Indices, allocate: AllocateTarget) -> Batch | None:
-    """Make a batch of images; None where they have to be made one after another. See `RecipeDataset.make_batch`."""
+    """Make a batch of images; None where they must be made one by one. See `RecipeDataset.make_batch`."""
     parts: set[tuple[frozenset[str], frozenset[str]]] = set()
     extras: dict[int, dict[str, Any]] = {}
     owners: Owners = {}
@@ -135,18 +140,18 @@ def run_batch(ds: RecipeDataset, rows: Indices, epoch: int, virtual: Indices, al
 
 
 class _MixedPartsError(Exception):
-    """Samples of a batch have not the same parts, or a source writes them to the same array: each is made by itself."""
+    """Samples of a batch differ in their parts, or a source reuses an array: they must be made one by one."""
 
 
-# By the address of an array of the batch: the row that it is of, and the array while somebody has it.
+# By the address of an array in the batch: its row, and a weak reference to the array.
 Owners = dict[int, tuple[int, "weakref.ref[np.ndarray]"]]
 
 
 def _is_overwritten(value: Any, row: int, owners: Owners) -> bool:
-    """Whether an array lies where that of another row does which is still to be made; notes it among the `owners`."""
+    """Whether an array has the memory of another row's array that is still in use; records it in `owners`."""
     if not (isinstance(value, np.ndarray) and value.size):
         return False
-    # What items lend is read-only, and then numpy itself is the quicker one to ask.
+    # Arrays of a user's source are read-only; for these numpy's interface is faster.
     address = address_of(value) if value.flags.writeable else value.__array_interface__["data"][0]
     owner, before = owners.get(address, (row, None))
     owners[address] = row, weakref.ref(value)
@@ -154,7 +159,7 @@ def _is_overwritten(value: Any, row: int, owners: Owners) -> bool:
 
 
 def _columns(extras: dict[int, dict[str, Any]], count: int, batch: dict[str, Any]) -> dict[str, Any]:
-    """What travels with the samples of a batch, by name: labels as int64, other values as they are.
+    """The other fields of the samples of a batch as columns: labels as int64, other values in lists.
 
     >>> _columns({0: {"label": 3, "at": "here"}, 1: {"label": 4, "at": "there"}}, 2, {})
     {'label': array([3, 4]), 'at': ['here', 'there']}

@@ -1,4 +1,4 @@
-"""Where a loader stands: enough to go on with the very next batch, in another process or on another day."""
+"""The position of a loader, and its saved state, from which another process can resume with the next batch."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class EpochProgress:
     """How far an epoch has been handed out.
 
     Attributes:
-        epoch: which epoch.
-        read: how many of its samples all ranks together were handed, counting from its beginning.
+        epoch: the epoch.
+        read: how many of its samples were delivered to all ranks together.
     """
 
     epoch: int = 0
@@ -36,19 +36,19 @@ class EpochProgress:
 
 
 class LoaderPosition:
-    """The progress of a loader, which follows whoever sets the epoch last: the loader's user or a dataset's.
+    """The position of a loader, which follows the last `set_epoch` of the loader or of its datasets.
 
     Args:
         schedule: which samples make up which batch.
-        dataset: whose epochs are followed.
-        finds_rank: the schedule follows the share of this process. Those that train together are often set up after the
-            loader was made; once this process knows of others, that is settled.
+        dataset: the dataset, whose epochs are followed.
+        finds_rank: whether the schedule follows this process's share: process groups are often set up after the loader.
+            Once this process knows of others, its share is fixed.
 
     Attributes:
-        progress: of the pass under way, or where the next one begins when none is.
+        progress: of the current pass, or the start of the next one.
         start: where the next pass begins.
-        moves: how often it was said where that is.
-        skipped: records of the pass under way, or of the last one.
+        moves: how often `start` was set.
+        skipped: records of the current or last pass.
     """
 
     def __init__(self, schedule: BatchSchedule, dataset: Any, *, finds_rank: bool) -> None:
@@ -56,7 +56,7 @@ class LoaderPosition:
         self._finds_rank, self.moves = finds_rank, 0
         self.skipped: list[Skipped] = []
         self.move(EpochProgress(max((clock.request[0] for clock in self._clocks), default=0)))
-        self.look()
+        self.update()
 
     def move(self, progress: EpochProgress) -> None:
         """Let the next pass begin at `progress`."""
@@ -65,13 +65,13 @@ class LoaderPosition:
         self.acknowledge()
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass run `epoch`; from its beginning, unless it was to begin elsewhere in this very epoch."""
+        """Let the next pass run `epoch`: from its beginning, unless a state of this very epoch was loaded."""
         epoch = check_epoch(epoch)
         resumes = self.start is self.progress and self.start.epoch == epoch
         self.move(self.start if resumes else EpochProgress(epoch))
 
-    def look(self) -> None:
-        """Follow the rank, and epochs of a dataset, that were set since the loader last looked."""
+    def update(self) -> None:
+        """Adopt the rank, and the datasets' epochs, that were set since the last call."""
         if self._finds_rank and (share := share_of_process()).world_size > 1:
             self.schedule = replace(self.schedule, rank=share.rank, world_size=share.world_size).validate()
             self._finds_rank = False
@@ -87,21 +87,21 @@ class LoaderPosition:
                 self.set_epoch(request[0])
 
     def acknowledge(self) -> None:
-        """What a dataset's epoch was set to meanwhile is this loader's own word."""
+        """Regard all requests of the datasets' epochs so far as handled."""
         self._requests = [clock.request for clock in self._clocks]
 
-    def begun(self, progress: EpochProgress) -> None:
-        """A pass hands out its first batch: it counts from here, and the next one runs the next epoch."""
+    def begin(self, progress: EpochProgress) -> None:
+        """Begin a pass with its first batch; the next pass will run the next epoch."""
         self.progress, self.start, self.skipped = progress, EpochProgress(progress.epoch + 1), []
 
-    def handed_out(self, before: EpochProgress, now: EpochProgress, skipped: Sequence[Skipped]) -> None:
-        """A pass has moved on; that counts unless a later pass or `set_epoch` has moved the loader elsewhere."""
+    def advance(self, before: EpochProgress, now: EpochProgress, skipped: Sequence[Skipped]) -> None:
+        """Advance by a batch of a pass, unless a later pass or `set_epoch` has moved the loader elsewhere."""
         if self.progress == before:
             self.progress = now
             self.skipped.extend(skipped)
 
-    def finished(self, progress: EpochProgress) -> None:
-        """A pass has handed out its last batch."""
+    def finish(self, progress: EpochProgress) -> None:
+        """End a pass after its last batch, and log its skipped samples."""
         if self.progress == progress and self.start == EpochProgress(progress.epoch + 1):
             self.progress = self.start
         if self.skipped:
@@ -109,30 +109,30 @@ class LoaderPosition:
 
 
 def fingerprint(schedule: BatchSchedule, dataset: Any) -> dict[str, Any]:
-    """What must be the same for a saved state to make sense, under the names that users know.
+    """The settings that must be equal for a saved state to apply, by the names of arguments.
 
-    Of every argument that changes a sample something stands here. Libraries and processors only lead to a warning.
-    Free are the number of workers, and by whom the rest of an epoch is read: rank, world_size and batch_size.
+    Every argument that changes a sample has an entry. Other libraries or processors only cause a warning. The number of
+    workers, rank, world_size and batch_size may change.
     """
-    marks = schedule.marks()
+    settings = schedule.fingerprint()
     chosen = [each.indices for each in wrappers(dataset) if isinstance(each, Subset)]
     if chosen:
-        marks["indices"] = digest(*(np.asarray(indices, np.int64) for indices in chosen))
+        settings["indices"] = digest(*(np.asarray(indices, np.int64) for indices in chosen))
     for leaf in leaves(dataset):
         own = getattr(leaf, "fingerprint", None)
         for name, value in (own() if callable(own) else {}).items():
-            several = f"{marks[name]}\0{value}".encode() if name in marks else b""
-            marks[name] = hashlib.sha256(several).hexdigest()[:16] if several else value
-    return marks
+            several = f"{settings[name]}\0{value}".encode() if name in settings else b""
+            settings[name] = hashlib.sha256(several).hexdigest()[:16] if several else value
+    return settings
 
 
 def save(
-    progress: EpochProgress, schedule: BatchSchedule, marks: Mapping[str, Any], *, in_order: bool
+    progress: EpochProgress, schedule: BatchSchedule, settings: Mapping[str, Any], *, in_order: bool
 ) -> dict[str, Any]:
     """The state as a dict of plain numbers and text, for torch.save or JSON.
 
     Raises:
-        LoaderError: in the middle of an epoch whose batches are not handed out in order.
+        LoaderError: in the middle of an epoch whose batches are not delivered in order.
     """
     midway = 0 < progress.read < schedule.total
     if midway and not in_order:
@@ -146,17 +146,16 @@ def save(
         "read": min(progress.read, schedule.total),
         "world_size": schedule.world_size,
         "batch_size": schedule.batch_size,
-        "order": schedule.order_mark(progress.epoch) if midway else None,
-        "fingerprint": dict(marks),
+        "order": schedule.order_digest(progress.epoch) if midway else None,
+        "fingerprint": dict(settings),
         "made_with": made_with(),
     }
 
 
-def restore(state: Any, schedule: BatchSchedule, marks: Mapping[str, Any]) -> EpochProgress:
-    """The progress in a saved state; LoaderError naming every difference where it is of another loader.
+def restore(state: Any, schedule: BatchSchedule, settings: Mapping[str, Any]) -> EpochProgress:
+    """The progress in a saved state; a LoaderError names every difference if it belongs to another loader.
 
-    The log says where others share out what is left, and where other versions of libraries, or another family of
-    processors, made the batches before.
+    The log says if the number of ranks, versions of libraries or the family of processors has changed.
     """
     if not isinstance(state, Mapping) or not {"version", "epoch", "fingerprint"} <= set(state):
         raise LoaderError("this is not a state of an augrecipes loader : pass what state_dict() returned")
@@ -164,16 +163,18 @@ def restore(state: Any, schedule: BatchSchedule, marks: Mapping[str, Any]) -> Ep
     saved, origin = state["fingerprint"], state.get("made_with", {})
     if not (isinstance(saved, Mapping) and isinstance(origin, Mapping)):
         raise LoaderError("the state is damaged: its fingerprint and made_with are not names and values")
-    names = [name for name in {**saved, **marks} if _differ(saved.get(name), marks.get(name))]
+    names = [name for name in {**saved, **settings} if _differ(saved.get(name), settings.get(name))]
     if names:
-        text = "; ".join(f"{name}: saved {reprlib.repr(saved.get(name))}, here {marks.get(name)!r}" for name in names)
+        text = "; ".join(
+            f"{name}: saved {reprlib.repr(saved.get(name))}, here {settings.get(name)!r}" for name in names
+        )
         plain = (
             "; without native kernels `fast` has the samples of `none`, so has `exact`" if "optimize" in names else ""
         )
         raise LoaderError(f"the state belongs to another loader: {text}{plain}")
     epoch, read = _number(state, "epoch", 0, _LARGEST), _number(state, "read", 0, schedule.total)
     saved_ranks = _number(state, "world_size", 1, 2**31), _number(state, "batch_size", 1, _LARGEST)
-    if (order := state.get("order")) is not None and _differ(order, schedule.order_mark(epoch)):
+    if (order := state.get("order")) is not None and _differ(order, schedule.order_digest(epoch)):
         raise LoaderError(
             f"the order of epoch {epoch} is another than when the state was saved: a sampler that draws by a generator "
             "of its own has to be seeded by its set_epoch(epoch), unless it is torch's `generator=`"

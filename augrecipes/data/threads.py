@@ -1,4 +1,4 @@
-"""Batches read by threads of the user's own process. All threads work on the batch that is due first."""
+"""Batches read by threads of the user's process. All threads work on the batch that is due first."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ import torch
 
 from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.data.fetch import Delivery, FetchDataset, PendingBatch
-from augrecipes.data.order import Order
+from augrecipes.data.order import BatchRequest
 from augrecipes.errors import LoaderError
 
-# How long an ending program, or one that has met an error, waits for samples that are being read.
+# How long a program that ends, or met an error, waits for samples that are being read.
 _PATIENCE_SECONDS = 5.0
 
 
 class ReaderPool:
-    """Threads that work on pieces of batches, in the order in which they are handed in.
+    """A pool of threads that work on pieces of batches, first come, first served.
 
-    Threads know the pool and nothing else, so whatever drops the iterator that the user holds ends them. OpenCV's
-    threads are off while a pool lives, and torch's in its threads.
+    The threads reference only the pool, so dropping the user's iterator ends them. OpenCV's threads are off while a
+    pool lives, and torch's in its threads.
 
     Args:
-        count: of threads.
-        device: the GPU that they pin memory for, if any; else each would wake the first one.
+        count: number of threads.
+        device: the GPU to pin memory for, if any; without it, pinning would initialise the first one.
 
     Attributes:
-        process: that they belong to: one that is forked has none of them.
+        process: the process of the threads; a fork of it has none of them.
     """
 
     def __init__(self, count: int, device: int | None = None) -> None:
@@ -47,7 +47,7 @@ class ReaderPool:
             threading.Thread(target=self._work, args=(ready,), name=f"augrecipes-reader-{k}", daemon=True)
             for k in range(count)
         ]
-        of_torch = torch.get_num_threads()
+        torch_threads = torch.get_num_threads()
         cv2_single_thread.acquire()
         try:
             for thread in self._threads:
@@ -57,18 +57,18 @@ class ReaderPool:
             ready.abort()
             cv2_single_thread.release()
             raise
-        # What a thread sets for itself is also what torch gives to later threads of anyone: they get the user's again.
-        torch.set_num_threads(of_torch)
+        # torch gives later threads the number that any thread set last: restore the user's.
+        torch.set_num_threads(torch_threads)
         _pools.add(self)
 
     def add(self, batch: PendingBatch) -> None:
-        """Hand in a batch; its number and its delivery come to `done`, or what was raised instead."""
+        """Queue a batch; its number and its delivery, or the error that was raised, arrive in `done`."""
         for piece in batch.pieces:
             self._pieces.put((batch, piece))
 
     def stop(self) -> None:
-        """Let the threads end after the samples that they are reading. May be called again, and from anywhere."""
-        # After a fork the threads are the other process's.
+        """Let the threads end after their current samples. May be called repeatedly, and from any thread."""
+        # After a fork the threads belong to the parent.
         if self._stopped or os.getpid() != self.process:
             return
         self._stopped = True
@@ -77,14 +77,14 @@ class ReaderPool:
         cv2_single_thread.release()
 
     def join(self, seconds: float = _PATIENCE_SECONDS) -> None:
-        """Wait for stopped threads; not for ever, since reading a sample may."""
+        """Wait for stopped threads, for a limited time, since reading a sample may take forever."""
         until = time.monotonic() + seconds
         for thread in self._threads:
             if os.getpid() == self.process and thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
 
     def _work(self, ready: threading.Barrier) -> None:
-        torch.get_num_threads()  # a new thread's first word to torch sets its number, also after it was set
+        torch.get_num_threads()  # the first call in a thread resets the number, so it must precede the next line
         torch.set_num_threads(1)
         try:
             ready.wait()
@@ -97,9 +97,9 @@ class ReaderPool:
                     torch.cuda.set_device(self._device)
                 if batch.work(piece):
                     self.done.put((batch.number, batch.delivery()))
-            except BaseException as error:  # whatever it is, the user's own thread is to have it
+            except BaseException as error:  # raised again in the user's thread
                 self.done.put((batch.number, error))
-            del batch, job  # else the thread keeps a batch in memory until it gets the next
+            del batch, job  # do not keep a batch in memory while waiting for the next
 
 
 _pools: weakref.WeakSet[ReaderPool] = weakref.WeakSet()
@@ -115,10 +115,10 @@ def _end_all() -> None:
 
 
 class Budget:
-    """Says how many batches may be under way: being read, or waiting to be handed out.
+    """The number of batches that may be in flight: being read, or waiting for the user.
 
-    Before the first batch is seen that is `first`; then as many as fit into `limit` bytes, were each as large as the
-    largest so far, but at least one, and at most `most`.
+    Before the first batch it is `first`; then as many as fit into `limit` bytes if each is as large as the largest so
+    far, but at least one, and at most `most`.
 
     >>> budget = Budget(1000, most=8)
     >>> budget.allowed()
@@ -132,16 +132,16 @@ class Budget:
         self._limit, self._most, self._first, self._largest = limit, most, first, 0
 
     def allowed(self) -> int:
-        """Batches that may be under way now."""
+        """The number of batches that may be in flight now."""
         return max(1, min(self._most, self._limit // self._largest if self._largest else self._first))
 
     def add(self, batch: Any) -> None:
-        """A batch has arrived."""
+        """Note the size of a batch that was read."""
         self._largest = max(self._largest, size_of(batch), 1)
 
 
 def size_of(batch: Any) -> int:
-    """Bytes of the tensors and arrays in a batch, however they are nested.
+    """The bytes of all tensors and arrays in a nested batch.
 
     >>> size_of({"image": torch.zeros(2, 3), "more": [np.zeros(4, np.uint8)], "path": ["a"]})
     28
@@ -158,42 +158,42 @@ class Threads(Iterator[Delivery]):
 
     Args:
         reader: reads the batches.
-        orders: names them.
-        budget: says how many may be under way.
-        in_order: hand them out in the order of `orders`; else as they are done.
-        timeout: seconds to wait for a batch; 0: for ever.
+        requests: the requests for the batches.
+        budget: limits the batches in flight.
+        in_order: deliver in the order of `requests`; else as soon as a batch is done.
+        timeout: seconds to wait for a batch; 0: forever.
     """
 
     def __init__(
-        self, reader: FetchDataset, orders: Iterator[Order], budget: Budget, *, in_order: bool, timeout: float
+        self, reader: FetchDataset, requests: Iterator[BatchRequest], budget: Budget, *, in_order: bool, timeout: float
     ) -> None:
-        self._reader, self._orders, self._budget = reader, orders, budget
+        self._reader, self._requests, self._budget = reader, requests, budget
         self._in_order, self._timeout = in_order, timeout or None
-        self._under_way: list[int] = []
+        self._in_flight: list[int] = []
         self._done: dict[int, Delivery | BaseException] = {}
         self._pool = ReaderPool(reader.readers, torch.cuda.current_device() if reader.pin else None)
         self._end = weakref.finalize(self, self._pool.stop)
-        self._end.atexit = False  # _end_all does that, and waits
+        self._end.atexit = False  # `_end_all` stops the pool at exit, and waits
 
     def __next__(self) -> Delivery:
         if os.getpid() != self._pool.process:
             raise LoaderError("threads of another process read this pass, which was forked: begin one here, by iter()")
-        self._hand_in()
-        if not self._under_way:
+        self._submit()
+        if not self._in_flight:
             self.close()
             raise StopIteration
         number = self._wait()
-        self._under_way.remove(number)
+        self._in_flight.remove(number)
         outcome = self._done.pop(number)
         if isinstance(outcome, BaseException):
             self.close()
             try:
                 raise outcome
             finally:
-                del outcome  # its traceback holds this frame
+                del outcome  # breaks the cycle of error, traceback and this frame
         self._budget.add(outcome.batch)
         if outcome.error is None:
-            self._hand_in()  # they read on while the user works with this batch
+            self._submit()  # read ahead while the user works with this batch
         return outcome
 
     def close(self) -> None:
@@ -201,15 +201,15 @@ class Threads(Iterator[Delivery]):
         self._end()
         self._pool.join()
 
-    def _hand_in(self) -> None:
-        while len(self._under_way) < self._budget.allowed() and (order := next(self._orders, None)) is not None:
-            self._under_way.append(order.number)
-            self._pool.add(PendingBatch(self._reader, order))
+    def _submit(self) -> None:
+        while len(self._in_flight) < self._budget.allowed() and (request := next(self._requests, None)) is not None:
+            self._in_flight.append(request.number)
+            self._pool.add(PendingBatch(self._reader, request))
 
     def _wait(self) -> int:
-        """The number of the batch to hand out."""
+        """Wait for the next batch to deliver; return its number."""
         while True:
-            due = self._under_way[:1] if self._in_order else [*self._done]
+            due = self._in_flight[:1] if self._in_order else [*self._done]
             if due and due[0] in self._done:
                 return due[0]
             try:

@@ -1,4 +1,4 @@
-"""A recipe as one function of a sample, for `transform=` of other people's datasets, or of a batch of columns."""
+"""A recipe as a function: of a sample, for `transform=` of other libraries' datasets, or of a batch of columns."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _LARGEST, _LARGEST_NAME = 1 << 62, 1 << 40
 
 
 class SampleTransform:
-    """A recipe as one function, which `Recipe.transform` makes.
+    """A recipe as a function of a sample, made by `Recipe.transform`.
 
-    It takes an image (of Pillow, an array, a tensor, bytes or a path) and gives a tensor, of a recipe of kind views the
-    dict of the views; a tuple, of which the image, and a mask, are replaced; a dict, the same by names, boxes and
-    keypoints too; a dict of lists, as Hugging Face gives a batch. It pickles, and may be called from many threads.
+    It takes an image (Pillow, array, tensor, bytes or path) and returns a tensor, or the dict of views for a recipe of
+    kind views; a tuple, in which it replaces the image and a mask; a dict, in which it also replaces boxes and
+    keypoints; or a dict of lists, Hugging Face's form of a batch. It can be pickled, and is thread-safe.
 
-    Draws are keyed by the index that a dict holds, or that is given: `transform(image, index=7)`; without one by the
-    worker and the number of its call. No call repeats the draws of an earlier one, unless `set_epoch` says so: then an
-    index has the draws that it has in that epoch.
+    Draws are keyed by the index in a dict, or `transform(image, index=7)`; without an index by the worker and the
+    number of its call. No call repeats the draws of an earlier one, except by `set_epoch`: then an index has its draws
+    of that epoch.
 
     Args:
-        recipe: of kind image, pair or views.
+        recipe: a recipe of kind image, pair or views.
         mode: `train` runs the recipe's steps, `eval` its eval section.
-        seed: of the draws.
-        optimize: `none`, `exact`, `fast`, or None for what the recipe says.
-        keys: what the parts are called in a dict, by the recipe's names, `{"image": "photo"}`; of a tuple their names,
-            `("image", "mask")`, or numbers. None: as `ar.Samples` finds them.
-        index: the part of a dict that is its index, an integer or text; None: `index` or `__key__`, if there.
-        axes: how arrays and tensors lie, `hwc` or `chw`; `auto`: those of numpy hwc, those of torch chw.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3; of 16 bits and floats those that come.
+        seed: of the random draws.
+        optimize: `none`, `exact`, `fast`, or None: as the recipe says.
+        keys: the sample's keys by the recipe's names, `{"image": "photo"}`; for a tuple names, `("image", "mask")`, or
+            numbers. None: found as by `ar.Samples`.
+        index: the key of a dict's index, an integer or text; None: `index` or `__key__`, if present.
+        axes: the order of axes of arrays and tensors, `hwc` or `chw`; `auto`: hwc for numpy, chw for torch.
+        channels: 1, 3 or 4; None: as the recipe's inputs say, or 3; for 16 bits and floats those of each image.
 
     Attributes:
         pipeline: the compiled recipe.
@@ -76,29 +76,29 @@ class SampleTransform:
         return f"transform of recipe {recipe.name!r}, mode {self.pipeline.mode!r}"
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, here and in copies that workers have: a sample with an index is that of (epoch, index)."""
+        """Set the epoch, here and in copies in workers; the draws of a sample with an index are those of the epoch."""
         self._calls.clock.set(epochs.check_epoch(epoch))
 
     def __call__(self, sample: Any, *rest: Any, index: int | str | None = None) -> Any:
-        """The sample, transformed, in the form that it came in.
+        """Transform a sample; the result has the same form.
 
         Args:
-            sample: an image; a tuple or list; a dict; or a dict of lists, a batch of Hugging Face's.
-            rest: further parts: torchvision's `transforms=` gives image and target so.
-            index: what keys its draws.
+            sample: an image; a tuple or list; a dict; or a dict of lists, Hugging Face's form of a batch.
+            rest: further parts; torchvision's `transforms=` passes image and target so.
+            index: the key of the draws.
 
         Raises:
-            DataError: it is not as it should be.
+            DataError: a part of the sample is missing, or has a wrong type, shape or size.
         """
         if rest or isinstance(sample, tuple | list):
             parts, form = ((sample, *rest), tuple) if rest else (sample, type(sample))
-            results = self._run(dict(zip(self._places(parts), parts, strict=True)), self._key(index)).values()
+            results = self._run(dict(zip(self._tuple_names(parts), parts, strict=True)), self._key(index)).values()
             return form(results) if form in (tuple, list) else form(*results)
         if not isinstance(sample, Mapping):
             name = self.pipeline.targets[0]
             return self._run({name: sample}, self._key(index))[name]
-        called = self._called(sample)
-        images = (value for name, value in sample.items() if called.get(name, name) in self.pipeline.targets)
+        renamed = self._renamed_keys(sample)
+        images = (value for name, value in sample.items() if renamed.get(name, name) in self.pipeline.targets)
         if not isinstance(next(images, None), list):
             return self.of_dict(sample, self._key(self._index_in(sample) if index is None else index))
         rows = [dict(zip(sample, values, strict=False)) for values in zip(*sample.values(), strict=False)]
@@ -106,17 +106,17 @@ class SampleTransform:
         return {name: [each[name] for each in batch] for name in (batch[0] if batch else sample)}
 
     def of_dict(self, sample: Mapping[str, Any], key: tuple[int, int]) -> dict[str, Any]:
-        """A dict transformed, with the draws of an epoch and an index."""
-        called = self._called(sample)
-        back = {mine: name for name, mine in called.items()}
-        results = self._run({called.get(name, name): value for name, value in sample.items()}, key)
+        """Transform a dict with the draws of (epoch, index)."""
+        renamed = self._renamed_keys(sample)
+        back = {mine: name for name, mine in renamed.items()}
+        results = self._run({renamed.get(name, name): value for name, value in sample.items()}, key)
         return {back.get(name, name): value for name, value in results.items()}
 
     def _key(self, index: int | str | None) -> tuple[int, int]:
         return self._calls.next() if index is None else self._calls.at(index)
 
-    def _places(self, sample: Sequence[Any]) -> list[str]:
-        """What the places of a tuple are called; those that are of no recipe's by their numbers."""
+    def _tuple_names(self, sample: Sequence[Any]) -> list[str]:
+        """The names of a tuple's parts by the recipe; other parts are named by their numbers."""
         others = [f" {k}" for k in range(len(sample))]
         if isinstance(self._keys, Mapping):
             places = {place: name for name, place in self._keys.items()}
@@ -126,20 +126,20 @@ class SampleTransform:
         masked = len(sample) == 2 and sample_inputs.is_image(sample[1]) and self.pipeline.recipe.inputs.mask != "absent"
         return ["image", "mask"] if masked else ["image", *others[1:]]
 
-    def _called(self, sample: Mapping[str, Any]) -> dict[str, str]:
-        """The recipe's name of each part that is called otherwise in the sample."""
+    def _renamed_keys(self, sample: Mapping[str, Any]) -> dict[str, str]:
+        """The recipe's names of the parts that have other keys in the sample."""
         if isinstance(self._keys, Mapping):
             for name in map(str, self._keys.values()):
-                _there(name, sample)
+                _check_key(name, sample)
             return {str(theirs): name for name, theirs in self._keys.items()}
         if "image" in sample or self.pipeline.targets != ("image",):
             return {}
         return dict.fromkeys([name for name in items.IMAGE_KEYS if name in sample][:1], "image")
 
     def _index_in(self, sample: Mapping[str, Any]) -> int | str | None:
-        """What a dict says of its index."""
+        """The index in a dict, or None."""
         if self._index is not None:
-            _there(self._index, sample)
+            _check_key(self._index, sample)
         names = _INDEX_NAMES if self._index is None else (self._index,)
         value = next((sample[name] for name in names if name in sample), None)
         if value is None or isinstance(value, str):
@@ -148,7 +148,7 @@ class SampleTransform:
         return int(number) if number.ndim == 0 and number.dtype.kind in "iu" else None
 
     def _run(self, parts: dict[str, Any], key: tuple[int, int]) -> dict[str, Any]:
-        """The parts in their order, those that the recipe takes transformed."""
+        """Run the pipeline; return all parts in their order, with the recipe's inputs replaced."""
         pipeline, inputs = self.pipeline, self.pipeline.recipe.inputs
         if stray := sorted((sample_inputs.ANNOTATIONS & parts.keys()) - inputs.taken):
             raise DataError(f"the recipe takes no {stray[0]}, which would no longer fit its image: leave it out")
@@ -163,32 +163,32 @@ class SampleTransform:
         results |= {name: value for name, value in extra.items() if name not in results}
         if views and "image" not in results:
             results["image"] = {name: value for name, value in results.items() if name not in parts}
-        made = pipeline.outputs if pipeline.recipe.facts.scales else ()  # by a Degrade
+        scales = pipeline.outputs if pipeline.recipe.facts.scales else ()  # a Degrade may add targets
         return {name: results.get(name, value) for name, value in parts.items()} | {
-            name: results[name] for name in made
+            name: results[name] for name in scales
         }
 
 
-def _there(name: str, sample: Mapping[str, Any]) -> None:
+def _check_key(name: str, sample: Mapping[str, Any]) -> None:
     if name not in sample:
         raise DataError(f"has no {name!r}; there is {', '.join(map(repr, sample))}")
 
 
 class BatchTransform:
-    """A recipe as one function of a batch, which `Recipe.map_batches` makes.
+    """A recipe as a function of a batch, made by `Recipe.map_batches`.
 
-    It takes a dict of columns, each an array with an entry for each sample, and gives it back with the images, masks,
-    boxes and keypoints transformed: arrays of n of them where they are of one size, arrays of objects where they are
-    not. Other columns stay as they are. It pickles, and gives the same samples in every process and batch.
+    It takes a dict of columns, arrays or lists with an entry per sample, and returns it with images, masks, boxes and
+    keypoints transformed: stacked arrays if all have one size, else arrays of objects. Other columns stay unchanged. It
+    can be pickled, and gives the same samples in every process and batch.
 
-    Draws are those of (epoch, index): of an integer or a name in a column `index`, `__key__` or `path`, or in the one
-    that `index=` names.
+    Draws are those of (epoch, index), where the index is an integer or a name in the column `index`, `__key__` or
+    `path`, or in the column of `index=`.
 
     Args:
-        recipe: of kind image or pair.
+        recipe: a recipe of kind image or pair.
         mode: `train` runs the recipe's steps, `eval` its eval section.
-        epoch: of the draws, at least 0.
-        index: the column that keys draws; None: `index`, `__key__` or `path`.
+        epoch: the epoch of the draws, at least 0.
+        index: the column of indices; None: `index`, `__key__` or `path`.
         options: `seed`, `optimize`, `keys`, `axes`, `channels`: see `SampleTransform`.
 
     Raises:
@@ -208,13 +208,13 @@ class BatchTransform:
         return f"batch {self._transform!r}"
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """The batch, transformed.
+        """Transform a batch.
 
         Args:
-            batch: columns by their names, arrays or lists, all of one length.
+            batch: columns by name, arrays or lists, all of one length.
 
         Raises:
-            DataError: it is not as it should be; names the sample by its index.
+            DataError: a sample cannot be transformed; the message names it by its index.
         """
         try:
             rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
@@ -229,10 +229,10 @@ class BatchTransform:
                 f"has no column {' or '.join(map(repr, names))}, which says what each sample draws (index= names "
                 f"another, and Ray's read_images has include_paths=True); there is {', '.join(map(repr, batch))}"
             )
-        samples = [self._made(row, column) for row in rows]
+        samples = [self._transformed(row, column) for row in rows]
         return {name: _column([sample[name] for sample in samples], batch[name]) for name in batch}
 
-    def _made(self, row: dict[str, Any], column: str) -> dict[str, Any]:
+    def _transformed(self, row: dict[str, Any], column: str) -> dict[str, Any]:
         try:
             return self._transform.of_dict(row, (self._epoch, self._number(row[column], column)))
         except DataError as error:
@@ -252,13 +252,13 @@ class BatchTransform:
 
 
 def _column(values: Sequence[Any], before: Any) -> Any:
-    """The values of a column; those that were not transformed as they came."""
+    """The column of transformed values; the original column if they were not transformed."""
     if not isinstance(values[0], torch.Tensor):
         return before
     arrays = [value.numpy() for value in values]
     if len({(array.shape, array.dtype) for array in arrays}) == 1:
         return np.stack(arrays)
     objects = np.empty(len(arrays), object)
-    for k, array in enumerate(arrays):  # one by one: arrays of one shape would be taken for rows
+    for k, array in enumerate(arrays):  # one by one: np.array would stack arrays of one shape
         objects[k] = array
     return objects

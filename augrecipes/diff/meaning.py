@@ -10,7 +10,7 @@ from typing import Any
 
 from augrecipes import mixtures
 from augrecipes.diff.differences import Change, Placed
-from augrecipes.interop.albumentations import written_by
+from augrecipes.interop.albumentations import resolved_arguments
 from augrecipes.ops import groups, registry
 from augrecipes.ops.ranges import makes_draws
 from augrecipes.ops.records import op_record
@@ -228,6 +228,6 @@ def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
 
 def _written(step: Step) -> dict[str, Any] | None:
     """The serialised arguments of a step's class, with equal numbers of `fill` as one; None: the class refuses them."""
-    written = written_by(registry.plain, step.name, {**step.args.plain(), "p": step.p})
+    written = resolved_arguments(registry.plain, step.name, {**step.args.plain(), "p": step.p})
     fill = written.get("fill") if written else None
     return {**(written or {}), "fill": fill[0]} if isinstance(fill, list) and len({*fill}) == 1 else written

@@ -1,1 +1,1 @@
-"""Bytes of image files in, arrays out: headers, pixels, windows of pixels, masks. Without torch."""
+"""Readers for image files: headers, pixels, windows, masks. Free of torch."""

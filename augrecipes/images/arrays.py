@@ -1,4 +1,4 @@
-"""Arrays that numpy has saved: one image or mask a file, of which a window reads its own rows alone; or frames."""
+"""`.npy` files: one image or mask, of which a window reads only its own rows; or a stack of frames."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from augrecipes.errors import parsed
 from augrecipes.images.format import MOST_CHANNELS, Area, Format, ImageHeader, UnreadableError
 
-LONGEST = 12_000  # bytes of a header; numpy reads none that is longer
+LONGEST = 12_000  # bytes of a header, numpy's own limit
 _WIDEST = 2**31
-_COLOURS = 4  # most channels of an image that a last axis counts, where it may also be columns
+_COLOURS = 4  # a longer last axis of three is columns, not channels
 
 
 @dataclass(frozen=True, slots=True)
 class SavedArray:
-    """Where an array begins, and how it is laid out.
+    """The layout of an array in a file.
 
     Attributes:
-        at: bytes in front of it.
-        shape: of images H×W or H×W×C.
-        dtype: of its values.
-        order: `C`, or `F` where columns lie behind each other.
+        at: the offset of its first byte.
+        shape: H×W or H×W×C for an image.
+        dtype: the dtype of its values.
+        order: `C`, or `F` (column-major).
     """
 
     at: int
@@ -36,19 +36,19 @@ class SavedArray:
 
     @property
     def least(self) -> int:
-        """Bytes of a whole file."""
+        """The size of a complete file, bytes."""
         return self.at + math.prod(self.shape) * self.dtype.itemsize
 
 
 def saved_array(data: bytes) -> SavedArray:
-    """How an array is laid out; the data may end after its header. Nothing is unpickled. Raises UnreadableError."""
+    """The layout of an array from its header; nothing is unpickled. Raises UnreadableError."""
     first = io.BytesIO(data[:LONGEST])
     try:
         version = np.lib.format.read_magic(first)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         at = first.tell()
         shape, columns_first, dtype = parsed(lambda: (first.seek(at), read(first))[1])
-    except Exception as error:  # whatever its header's text makes numpy raise
+    except Exception as error:  # numpy evaluates the header's text, which may raise anything
         raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
     if dtype.hasobject or dtype.subdtype is not None:
         raise UnreadableError(f"an array of {dtype}, and only numbers are read")
@@ -61,20 +61,20 @@ def header(data: bytes) -> ImageHeader:
 
 
 def frame_headers(data: bytes) -> list[ImageHeader]:
-    """The headers of all frames of an array T×H×W or T×H×W×C; of one image its header. Raises UnreadableError."""
+    """The headers of all frames of an array T×H×W or T×H×W×C; for an image its only header. Raises UnreadableError."""
     saved = saved_array(data)
     if not holds_frames(saved):
         return [_header(saved)]
     if saved.order != "C":
-        raise UnreadableError("an array of frames in the order of Fortran: save np.ascontiguousarray of it")
+        raise UnreadableError("an array of frames in Fortran order: save np.ascontiguousarray of it")
     count, *shape = saved.shape
     size = math.prod(shape) * saved.dtype.itemsize
-    rows(data, saved, count, count)  # or it is cut
+    rows(data, saved, count, count)  # raises for a truncated file
     return [_header(replace(saved, at=saved.at + k * size, shape=(*shape,))) for k in range(count)]
 
 
 def holds_frames(saved: SavedArray) -> bool:
-    """Whether an array is a stack. One of three axes is grey frames, unless the last is too short for a width.
+    """Whether an array is a stack. Three axes are grey frames, unless the last one is short enough for channels.
 
     >>> [holds_frames(SavedArray(0, shape, np.dtype("u1"), "C")) for shape in ((8, 64, 64), (64, 64, 3))]
     [True, False]
@@ -96,14 +96,14 @@ def _header(saved: SavedArray) -> ImageHeader:
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
-    """Pixels of a part, of any numbers, H×W or H×W×C. Raises UnreadableError."""
+    """Pixels of a part, of any numeric dtype, H×W or H×W×C. Raises UnreadableError."""
     if info.layout.dtype.kind == "b":
         raise UnreadableError(f"an array of {info.layout.dtype}: images are uint8, uint16 or float32")
     return _values(data, info, part)
 
 
 def labels(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
-    """Label ids of a part, of any whole numbers. Raises UnreadableError."""
+    """Label ids of a part, of any integer dtype. Raises UnreadableError."""
     ids = _values(data, info, part)
     if ids.dtype.kind == "b":
         return ids.view(np.uint8)
@@ -116,14 +116,14 @@ def labels(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
 
 def _values(data: bytes, info: ImageHeader, part: Area) -> NDArray[Any]:
     cut = rows(data, info.layout, part.y0, part.y1)[:, part.x0 : part.x1]
-    return cut.astype(cut.dtype.newbyteorder("="), order="C")  # a copy: nobody is to hold a piece of the file
+    return cut.astype(cut.dtype.newbyteorder("="), order="C")  # a copy, so that no view of the file escapes
 
 
 def rows(data: Any, saved: SavedArray, first: int, end: int) -> NDArray[Any]:
-    """Rows `first` to `end` of the first axis, read-only, of bytes or an OpenFile. UnreadableError where it is cut."""
+    """Rows `first` to `end` of the first axis, read-only, from bytes or an OpenFile. UnreadableError if truncated."""
     count, *rest = saved.shape
     size = math.prod(rest) * saved.dtype.itemsize
-    y0, y1 = (first, end) if saved.order == "C" else (0, count)  # or a row lies all over the file
+    y0, y1 = (first, end) if saved.order == "C" else (0, count)  # in Fortran order a row is spread over the file
     piece = data[saved.at + y0 * size : saved.at + y1 * size]
     if len(data) < saved.least or len(piece) < (y1 - y0) * size:
         raise UnreadableError(f"truncated: {len(data):,} of {saved.least:,} bytes of an array")

@@ -1,4 +1,4 @@
-"""An image that is not decoded yet: its header is read and checked, its pixels come when they are asked for."""
+"""Encoded: an image file whose header is checked, and whose pixels are decoded on demand."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ _UINT8 = np.dtype(np.uint8)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Encoded:
-    """An image in its file format: whole by `array`, a part of it by `region`. Made by `encoded` or `open_encoded`.
+    """An image in its file format, decoded whole by `array`, or in part by `region`.
 
-    Immutable, and safe to share between threads; nothing that was decoded is kept.
+    Created by `encoded` or `open_encoded`. Immutable and thread-safe; decoded pixels are not cached.
 
     Attributes:
-        name: of the file, for errors.
-        data: its bytes.
-        header: what they begin with.
-        channels: that it is read with, or None for what is stored.
-        turn: the EXIF orientation that is undone; 1 for none.
+        name: the file's name, for errors.
+        data: the file's bytes.
+        header: the parsed header.
+        channels: the channels to decode to, or None for the stored ones.
+        turn: the EXIF orientation to undo; 1 for none.
         shape: H×W×C after that.
-        mask: its samples are labels: H×W×1 of 8 bits in parts, of any dtype by `labels`.
-        dtype: of its pixels: uint8; or uint16 or float32, which have the file's own values.
-        to_srgb: values are converted from the file's colour profile.
+        mask: whether samples are labels: H×W×1 of 8 bits in parts, of any dtype by `labels`.
+        dtype: the dtype of pixels: uint8; or uint16 or float32 with the file's own values.
+        to_srgb: whether values are converted from the file's colour profile.
     """
 
     name: str
@@ -69,17 +69,18 @@ class Encoded:
 
     @property
     def nbytes(self) -> int:
-        """Of the file."""
+        """The size of the file."""
         return len(self.data)
 
     def array(self) -> NDArray[Any]:
-        """The whole image, as `augrecipes.sources.files.read_image` gives it. Raises DataError."""
+        """The whole image, as by `augrecipes.sources.files.read_image`. Raises DataError."""
         return owned(self.view(0, 0, *self.shape[:2]))
 
     def scales(self) -> tuple[int, ...]:
-        """The values of `reduce` that `region` takes besides 1, of 2, 4 and 8.
+        """The values of `reduce` besides 1 that `region` takes: some of 2, 4 and 8.
 
-        None of what is no JPEG. A turn counts blocks from the other side: it leaves those that divide the image.
+        Only JPEGs have any. If rows or columns are flipped, blocks are counted from the other side: then only values
+        that divide the image's size remain.
         """
         height, width, _ = self.shape
         return tuple(
@@ -89,26 +90,26 @@ class Encoded:
         )
 
     def region(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[Any]:
-        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, of the image as it is turned.
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, of the upright image.
 
-        Of a JPEG, a PNG, an array or a TIFF of bands or more than 8 bits no more is decoded than is needed, as far as
-        its kind allows; anything else is decoded whole. Damage in what is not decoded may go unnoticed, but never
-        changes pixels; a missing end does not.
+        JPEG, PNG, `.npy`, and TIFF of bands or more than 8 bits are decoded only as far as needed, if their encoding
+        allows; other files are decoded whole. Damage outside the decoded part may go unnoticed, but never changes
+        pixels; a truncated file is always noticed.
 
         Args:
             y0: first row; a multiple of `reduce`.
             x0: first column; a multiple of `reduce`.
-            y1: behind the last row.
-            x1: behind the last column.
-            reduce: 1, or one of `scales`: each pixel is what the decoder makes of so many rows and columns.
+            y1: end of the rows, exclusive.
+            x1: end of the columns, exclusive.
+            reduce: 1, or one of `scales`: the decoder reduces this many rows and columns to one pixel.
 
         Returns:
             `dtype`, ceil((y1 - y0) / reduce) rows, ceil((x1 - x0) / reduce) columns, C channels: bit for bit that part
-            of `array()`, or of the whole decode at that scale. C-contiguous, writable, owning its memory.
+            of `array()`, or of the whole image decoded at that scale. C-contiguous, writable, owning its memory.
 
         Raises:
-            DataError: the file is no whole image; names the file.
-            ValueError: not inside the image, empty, or a scale that it does not have.
+            DataError: the file is not a complete image; the message names it.
+            ValueError: the region is empty or not inside the image, or the scale is not available.
 
         >>> image = encoded(b"P2 3 2 255 1 2 3 4 5 6", name="six", channels=1)
         >>> image.region(0, 1, 2, 3)[:, :, 0].tolist()
@@ -117,7 +118,7 @@ class Encoded:
         return np.array(self.view(y0, x0, y1, x1, reduce), order="C")
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> NDArray[Any]:
-        """The same as `region`, possibly as a view of more that was decoded for this call: a copy less."""
+        """As `region`, but possibly a view of a larger decoded array, which saves a copy."""
         height, width, _ = self.shape
         if not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
             raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} are not a part of {height}×{width} pixels")
@@ -136,23 +137,23 @@ class Encoded:
             return as_pixels(raster, self.header, self.channels, self.turn, self.dtype)
 
     def note(self, raster: NDArray[Any]) -> str:
-        """What is to be said of the values of a raster of it; see `narrow`."""
+        """A note on the range of a raster's values, or empty; see `narrow`."""
         return narrow(raster) if self.dtype == _UINT8 and self.header.most == 65535 else ""
 
     def labels(self, *, floats: bool = False) -> NDArray[Any]:
-        """The whole mask, as `augrecipes.sources.files.read_mask` gives it; or numbers, of any type. DataError."""
+        """The whole mask, as by `augrecipes.sources.files.read_mask`; with `floats` also floats. Raises DataError."""
         with data_errors(self.name), stage("decode"):
             whole = Area(0, 0, self.header.height, self.header.width)
             return as_mask(FORMATS[self.header.format].labels(self.data, self.header, whole), self.turn, floats=floats)
 
     def stored(self) -> NDArray[Any]:
-        """All samples as they are stored, before any turn. Raises DataError."""
+        """All samples as stored, before EXIF orientation. Raises DataError."""
         whole = Area(0, 0, self.header.height, self.header.width)
         with data_errors(self.name):
             return FORMATS[self.header.format].decode(self.data, self.header, self.channels, whole)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> Coded | None:
-        """The same for kernels that decode it themselves; None where `view` is to do it."""
+        """A region for kernels that decode it themselves; None if they cannot."""
         how = FORMATS[self.header.format].coded
         if how is None or self.mask or self.turn != 1 or self.dtype != _UINT8 or self.to_srgb:
             return None
@@ -164,7 +165,7 @@ class Encoded:
     def _stored(self, y0: int, x0: int, y1: int, x1: int, reduce: int) -> Area:
         """A part of the upright image as a part of the stored one."""
         height, width, _ = self.shape
-        # To whole blocks, which only matters where they are counted from the other side.
+        # Rounded to whole blocks, which matters where they are counted from the other side.
         y1, x1 = min(-(-y1 // reduce) * reduce, height), min(-(-x1 // reduce) * reduce, width)
         if self.turn in FLIPS_ROWS:
             y0, y1 = height - y1, height - y0
@@ -174,12 +175,12 @@ class Encoded:
 
 
 def open_encoded(path: PathLike, *, max_bytes: int = MAX_BYTES, **how: Any) -> Encoded:
-    """Reads a file's bytes and checks its header; arguments and errors as `augrecipes.sources.files.read_image`."""
+    """Open a file as Encoded; arguments and errors as of `augrecipes.sources.files.read_image`."""
     return encoded(bytes_of(path, max_bytes), name=os.fsdecode(path), **how)
 
 
 def encoded(data: bytes, *, name: str, **how: Any) -> Encoded:
-    """The same of bytes, or of a mask; arguments and errors as `augrecipes.sources.files.read_image`.
+    """Bytes as Encoded; arguments and errors as of `augrecipes.sources.files.read_image`, and `mask`.
 
     >>> encoded(b"P2 3 1 255 0 128 255", name="ramp")
     Encoded('ramp', pnm, (1, 3, 3))
@@ -193,7 +194,7 @@ def encoded(data: bytes, *, name: str, **how: Any) -> Encoded:
 
 
 def encoded_pages(data: bytes, *, name: str, **how: Any) -> list[Encoded]:
-    """Every image of a TIFF or an array, in order; of another file its one. Arguments as of `encoded`."""
+    """All images of a TIFF or `.npy` file, in order; any other file has one. Arguments as of `encoded`."""
     with data_errors(name), stage("decode"):
         if arrays.FORMAT.begins(data[:16]):
             return [_checked(data, frame, name, **how) for frame in arrays.frame_headers(data)]
@@ -241,20 +242,20 @@ def _checked(
 
 
 def bytes_of(path: PathLike, max_bytes: int) -> bytes:
-    """A whole file. Raises DataError."""
+    """The bytes of a whole file. Raises DataError."""
     with data_errors(os.fsdecode(path)), stage("read"):
         return read_bytes(path, max_bytes)
 
 
 @contextmanager
 def data_errors(name: str) -> Iterator[None]:
-    """Why something is unreadable, or too large, as a DataError of the file `name`; a MemoryError stays one."""
+    """Turn an UnreadableError into a DataError that names the file; a MemoryError stays one."""
     try:
         yield
     except UnreadableError as error:
         raise DataError(str(error), path=name) from None
-    except cv2.error as error:  # of what is done to pixels once they are decoded
+    except cv2.error as error:  # from conversions of decoded pixels
         raise_if_memory(error)
         raise
-    except (MemoryError, SystemError) as error:  # the latter of libraries that say nothing when memory is short
+    except (MemoryError, SystemError) as error:  # some libraries fail without an error when memory is short
         raise MemoryError(f"{name}: not enough memory to decode it ({error or 'none is left'})") from error

@@ -1,4 +1,4 @@
-"""What is known of an image before its pixels, what the rest asks of a file format, and timers of both."""
+"""ImageHeader, the interface of file formats, and hooks that time reading and decoding."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from numpy.typing import NDArray
 from augrecipes.native.libjpeg import Coded
 
 MOST_PARTS = 2**18
-"""Segments, chunks or blocks that are walked through in search of a header: real files have far fewer, and one
-that is made of tiny ones, or that is not what it begins as, is not worth minutes."""
+"""The limit of segments, chunks or blocks visited in search of a header: real files have far fewer, and a forged file
+must not take minutes."""
 
-MOST_CHANNELS = 512  # as OpenCV has it
+MOST_CHANNELS = 512  # OpenCV's limit
 Color = Literal["grey", "rgb", "palette", "cmyk", "lab", "other"]
 _ORIENTATION, _SHORT, _LONG = 0x0112, 3, 4
-# What libraries say instead of raising a MemoryError: libjpeg, zlib, OpenCV.
+# Messages of libjpeg, zlib and OpenCV when memory is short.
 _NO_MEMORY = re.compile(r"insufficient memory|memory allocation|cannot allocate|out of memory|Error -4 ", re.IGNORECASE)
 
 
 class UnreadableError(ValueError):
-    """An image cannot be read; the text is the reason. Callers who know the file's name make a DataError of it."""
+    """An image cannot be read, with the reason. Callers that know the file's name turn it into a DataError."""
 
 
 def raise_if_memory(error: Exception) -> None:
-    """MemoryError where a library's own error says that memory is short: no file is to be blamed for that."""
+    """Raise a MemoryError if a library's error says that memory is short, since the file is not at fault."""
     if _NO_MEMORY.search(str(error)):
         raise MemoryError(str(error)) from error
 
 
 def too_many(kind: str, parts: str, at: int) -> UnreadableError:
-    """The error for a file of more than `MOST_PARTS`, which end at byte `at`."""
+    """The error for a file of more than `MOST_PARTS` parts, which end at byte `at`."""
     return UnreadableError(f"not a real {kind}: more than {MOST_PARTS:,} {parts} in its first {at:,} bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class ImageHeader:
-    """The first bytes of an image file, understood. The file's name and extension play no part.
+    """The parsed header of an image file; the file's name and extension do not matter.
 
     Attributes:
         format: ``jpeg``, ``png``, ``tiff``, ``bmp``, ``webp``, ``gif``, ``pnm``, ``jp2``, ``avif`` or ``npy``.
         width: stored width in pixels, before any EXIF rotation.
         height: stored height in pixels, before any EXIF rotation.
         bits: bits per sample as stored (palette: per index).
-        color: how samples are to be understood; a JPEG's YCbCr counts as ``rgb``, its YCCK as ``cmyk``.
-        alpha: the image has an alpha channel, or a transparent colour.
-        orientation: EXIF orientation, 1 (upright) to 8; anything else in a file counts as 1.
+        color: the meaning of samples; a JPEG's YCbCr counts as ``rgb``, its YCCK as ``cmyk``.
+        alpha: whether there is an alpha channel, or a transparent colour.
+        orientation: EXIF orientation, 1 (upright) to 8; any other value counts as 1.
         frames: images in the file; pages of a TIFF are counted up to 100, others up to two.
-        layout: what the format's own reader found on the way and needs again; of use only with the same bytes.
-        lossy: pixels are stored nearly as they were.
-        bands: samples of a pixel where they are not grey or colours, with what is declared as alpha; else 0.
-        sample_kind: of the samples, as numpy has it: `u` unsigned, `i` signed, `f` floating point.
-        most: the largest sample that there may be, where they have 9 to 16 bits.
-        white: the least sample is white, of more than 8 bits.
-        profile: the colour profile (ICC), as it is stored; empty without.
+        layout: the format reader's own data for decoding the same bytes.
+        lossy: whether the compression is lossy.
+        bands: samples per pixel of multispectral images, including declared alpha; 0 for grey and colour images.
+        sample_kind: numpy's kind of the samples: `u` unsigned, `i` signed, `f` floating point.
+        most: the largest possible sample, for 9 to 16 bits.
+        white: whether 0 is white, for more than 8 bits.
+        profile: the stored colour profile (ICC), or empty.
     """
 
     format: str
@@ -83,20 +83,20 @@ class ImageHeader:
 
     @property
     def channels(self) -> int:
-        """Of the image as it is stored, a palette's colours among them."""
+        """The channels of the stored image; a palette counts as its colours."""
         return self.bands or (4 if self.alpha else 1 if self.color == "grey" else 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle of an image as it is stored: before any EXIF turn, in pixels of full size.
+    """A rectangle of the stored image (before EXIF orientation), in pixels of full size.
 
     Attributes:
         y0: first row; a multiple of `reduce`.
         x0: first column; a multiple of `reduce`.
-        y1: behind the last row; a multiple of `reduce`, or the image's height.
-        x1: behind the last column; a multiple of `reduce`, or the image's width.
-        reduce: how many rows and columns become one: 1, 2, 4 or 8.
+        y1: end of the rows, exclusive; a multiple of `reduce`, or the image's height.
+        x1: end of the columns, exclusive; a multiple of `reduce`, or the image's width.
+        reduce: the number of rows and columns that become one: 1, 2, 4 or 8.
 
     >>> Area(0, 16, 50, 64, reduce=4).reduced
     (slice(0, 13, None), slice(4, 16, None))
@@ -117,23 +117,22 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one format is read. What it is given is never trusted; what it cannot read is an UnreadableError.
+    """The reader of a file format. It never trusts its input; a file that it cannot read is an UnreadableError.
 
     Attributes:
-        name: as `ImageHeader.format` has it.
-        title: as people write it.
-        begins: whether a file that begins so is of this format.
-        header: bytes to header.
-        decode: data, header, channels and part to its pixels as stored: uint8, or of more bits the file's own values of
-            any type, H×W or H×W×C in RGB order, not turned. The law: at `reduce` 1 the very pixels of the whole image.
-            It may overlook damage outside the part.
-        labels: data, header and part to its samples as label ids.
-        complete: header, last bytes and size to whether a file is as long as it must be, as far as these tell.
-        header_at: where the header of a whole file stands: in its first 4,096 bytes (`first`), before the pixels
-            (`front`), or `anywhere`.
-        by_parts: whether no more is decoded than a part needs.
-        scales: data and header to the values of `reduce` beyond 1 that `decode` takes.
-        coded: as `decode`, to what kernels are to be told who decode it themselves; None where they cannot.
+        name: as in `ImageHeader.format`.
+        title: for messages.
+        begins: (first bytes) → whether a file is of this format.
+        header: (bytes) → header.
+        decode: (data, header, channels, part) → stored pixels: uint8, or for more bits the file's own values of any
+            dtype, H×W or H×W×C in RGB order, not turned. At `reduce` 1 they equal those of the whole image. Damage
+            outside the part may go unnoticed.
+        labels: (data, header, part) → samples as label ids.
+        complete: (header, last bytes, size) → whether a file is long enough, as far as these tell.
+        header_at: where the header is: in the first 4,096 bytes (`first`), before the pixels (`front`), or `anywhere`.
+        by_parts: whether only the needed part is decoded.
+        scales: (data, header) → the values of `reduce` beyond 1 that `decode` takes.
+        coded: as `decode`, → the input of kernels that decode by themselves; None if they cannot.
     """
 
     name: str
@@ -150,7 +149,7 @@ class Format:
 
 
 def orientation(block: bytes) -> int:
-    """EXIF orientation, 1 to 8, said by the first directory of an EXIF block; 1 when it says none or is damaged.
+    """EXIF orientation, 1 to 8, in the first directory of an EXIF block; 1 if it has none or is damaged.
 
     Args:
         block: bytes that start with a TIFF header, or with ``Exif`` and two zeros before it.
@@ -182,18 +181,18 @@ def orientation(block: bytes) -> int:
 Stage = Literal["read", "decode"]
 Watch = Callable[[Stage], AbstractContextManager[object]]
 
-_NOBODY: AbstractContextManager[object] = nullcontext()
+_UNWATCHED: AbstractContextManager[object] = nullcontext()
 _watch: Watch | None = None
 
 
 def stage(name: Stage) -> AbstractContextManager[object]:
-    """What the work of a stage is done inside; nothing at all while nobody watches."""
-    return _NOBODY if _watch is None else _watch(name)
+    """A context manager for the work of a stage; does nothing unless `watched` is active."""
+    return _UNWATCHED if _watch is None else _watch(name)
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
-    """Inside the block every stage, in whatever thread of this process, is done inside what `watch` returns for it.
+    """Inside the block, run every stage of any thread of this process in the context manager that `watch` returns.
 
     >>> seen = []
     >>> with watched(lambda name: nullcontext(seen.append(name))), stage("read"):

@@ -1,13 +1,13 @@
-"""JPEG: markers walked here, pixels by simplejpeg, which says what went wrong where OpenCV returns grey rows; windows.
+"""JPEG: headers are parsed here; pixels come from simplejpeg, which reports errors where OpenCV returns grey rows.
 
-Windows are read by the codec of `augrecipes.native`, libjpeg-turbo, where augrecipes was built with it, for the kinds
-of JPEG of which it gives the very pixels of simplejpeg. That is tried out, once, on an image of each. Without it, for
-whatever is unusual (progressive, arithmetic, several scans), and at its first word, be it warning or error, the whole
-image is decoded and the part cut from it: so what is said of a damaged file is what is said of it whole.
+Windows are decoded by the codec of `augrecipes.native` (libjpeg-turbo), if augrecipes was built with it, for the kinds
+of JPEG for which it gives exactly simplejpeg's pixels; this is tested once on an image of each kind. Without it, for
+unusual files (progressive, arithmetic, several scans), and after any warning or error, the whole image is decoded and
+the window cut out: so messages on damaged files do not depend on the window.
 
-What is detected: whatever libjpeg stumbles on in rows that are decoded, and a missing end marker. What is not: damage
-below the last row; damage above the restart interval that the window begins in, unless it changes the markers' order;
-and damage that is only noticed, by the whole decode too, when the data run out at its end.
+Detected is any damage that libjpeg meets in decoded rows, and a missing end marker. Not detected is damage below the
+last row; damage above the restart interval in which the window begins, unless it changes the markers' order; and damage
+that even a whole decode notices only when the data run out at its end.
 """
 
 from __future__ import annotations
@@ -40,58 +40,57 @@ _SOS, _APP0, _APP1, _APP2, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC
 # The next marker with a length, or the end: not stuffing (00), fill (FF), junk, or a marker that stands alone.
 _SEGMENT = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
-_NEXT = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xFF)))  # what usually stands right behind a segment
+_NEXT = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xFF)))  # markers that usually follow a segment directly
 END = b"\xff\xd9"
-_MOST_JUNK = 2**24  # bytes of it
-_MOST_EXIF = 16  # blocks that are searched for an orientation
+_MOST_JUNK = 2**24  # bytes between segments
+_MOST_EXIF = 16  # blocks searched for an orientation
 _COLORS: dict[int, Color] = {1: "grey", 3: "rgb", 4: "cmyk"}
 
-# A Huffman code has at least one bit and there is one for each block of 64 pixels; the rest is slack for odd sampling.
-# Arithmetic codes can be shorter, for one colour all over: hardly anybody has such a file, and as many scans of nothing
-# as it has bytes take long.
+# Each block of 64 pixels has a Huffman code of at least one bit; the factor 4 allows for unusual sampling. Arithmetic
+# codes of plain images can be shorter, but such files are rare, and forged ones with many empty scans take long.
 _MOST_PIXELS_PER_BYTE = 8 * 64 * 4
-# libjpeg decodes the whole image once a scan: real progressive files have about ten.
+# libjpeg decodes the whole image once per scan: real progressive files have about ten.
 _USUAL_SCANS, _MOST_SCANS = 10, 100
 
-# What libjpeg warns of although every pixel is there: junk between segments or in front of the end marker,
-# a damaged ICC profile, unusual but harmless parameters. Restart markers (D0 to D7) mean lost data instead.
+# libjpeg's warnings on intact pixels: junk between segments or before the end marker, a damaged ICC profile, unusual
+# but harmless parameters. Skipped restart markers (D0 to D7), however, mean lost data.
 _HARMLESS = re.compile(
     r"extraneous bytes before marker 0x(?!d[0-7])|bad ICC marker|Inconsistent progression sequence"
     r"|unknown JFIF revision|Unknown Adobe color transform|Invalid SOS parameters"
 )
-# Rows and columns more around a window, at the scale decoded at: upsampling mixes samples of chroma with their
-# neighbours, and does so at the edge of what is decoded as if the image ended there.
+# Margins around a window, in decoded pixels: chroma upsampling interpolates between neighbours, and treats the edge of
+# the decoded part as the image's edge.
 _ROWS, _LEFT, _RIGHT = 1, 2, 4
-_ENCODED = {  # how blocks of the components lie, as simplejpeg calls it
+_ENCODED = {  # simplejpeg's names of chroma subsamplings
     b"\x11\x11\x11": "444",
     b"\x21\x11\x11": "422",
     b"\x22\x11\x11": "420",
     b"\x12\x11\x11": "440",
     b"\x41\x11\x11": "411",
 }
-_PROBE = 90, 118  # rows and columns: several units of each, and no whole number of any
-_PROBED = 4  # windows of it
+_PROBE = 90, 118  # rows and columns of a test image: several MCUs, and not a multiple of any MCU size
+_PROBED = 4  # windows tested in it
 _SEQUENTIAL, _SCALABLE = (0xC0, 0xC1), (0xC0, 0xC1, 0xC2)
 
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Where things are in a JPEG, and what its frame says."""
+    """The positions of segments in a JPEG, and the contents of its frame header."""
 
-    at: int  # where the frame starts
+    at: int  # start of the frame header
     frame: int  # its SOF marker
     width: int
     height: int
     bits: int
     components: int
     orientation: int
-    scan: int  # where the first SOS marker starts; 0 if the data ends before it
-    kept: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
-    profile: bytes  # of its colours
+    scan: int  # start of the first SOS marker; 0 if the data ends before it
+    needed: tuple[tuple[int, int], ...]  # the segments that decoding needs, in order
+    profile: bytes  # ICC
 
     def plain(self, data: bytes) -> bytes:
-        """The file without what decoding does not need."""
-        return b"".join(data[begin:end] for begin, end in self.kept) + data[self.scan :]
+        """The file without segments that decoding does not need."""
+        return b"".join(data[begin:end] for begin, end in self.needed) + data[self.scan :]
 
 
 def header(data: bytes) -> ImageHeader:
@@ -102,7 +101,7 @@ def header(data: bytes) -> ImageHeader:
 
 
 def _space_of(data: bytes, info: ImageHeader, channels: int | None) -> str:
-    """What simplejpeg is to decode to. Raises UnreadableError for what is not decoded, before anything is."""
+    """The colour space for simplejpeg. Raises UnreadableError for unsupported files, before decoding."""
     s: Segments = info.layout
     if info.bits != 8:
         raise UnreadableError(f"a JPEG of {info.bits} bits per sample; 8 are supported")
@@ -148,7 +147,7 @@ def _walk(data: bytes) -> Segments:
         elif marker == _APP1 and data[at + 4 : at + 8] == b"Exif" and turn == 1 and blocks < _MOST_EXIF:
             turn, blocks = orientation(data[at + 4 : end]), blocks + 1
         elif marker == _APP2 and data[at + 4 : at + 16] == b"ICC_PROFILE\0":
-            profile.append(data[at + 16 : end])  # its number, how many there are, and a part
+            profile.append(data[at + 16 : end])  # its number, the number of parts, and a part
         if marker == _SOS:
             break
         if (not _APP0 <= marker <= _APP0 + 15 and marker != _COM) or marker in (_APP0, _APP14):
@@ -163,14 +162,14 @@ def _walk(data: bytes) -> Segments:
 
 
 def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArray[np.uint8]:
-    """The whole image, decoded at 1/`reduce` (1, 2, 4 or 8; above 1 only where it is 7 pixels wide).
+    """Decode the whole image at 1/`reduce` (1, 2, 4 or 8; above 1 only for images at least 7 pixels wide).
 
-    libjpeg reports its first warning only, and a worse one may hide behind a harmless one. Without the segments that
-    decoding does not need, and without the junk between them, most files pass the strict decoder.
+    libjpeg reports only its first warning, and a worse one may follow a harmless one. Without segments that decoding
+    does not need, and without junk between them, most files pass the strict decoder.
 
     Raises:
-        UnreadableError: damaged, truncated, or of a kind that libjpeg does not know.
-        MemoryError: there is not enough for it.
+        UnreadableError: the file is damaged, truncated, or of a kind that libjpeg does not support.
+        MemoryError: there is too little memory.
     """
     for attempt in range(3):
         if attempt == 2 and data.rfind(END) < s.scan:
@@ -185,12 +184,12 @@ def samples(data: bytes, s: Segments, colorspace: str, reduce: int = 1) -> NDArr
 
 
 def _decode_whole(file: bytes, s: Segments, colorspace: str, reduce: int, *, strict: bool) -> NDArray[np.uint8]:
-    """All pixels, by simplejpeg or, where this has no name for the sampling, by the codec. ValueError: what they say.
+    """Decode all pixels with simplejpeg, or with our codec for samplings that simplejpeg does not know. ValueError.
 
-    Not by Pillow: it says nothing of damage.
+    Pillow would not report damage.
     """
     rows, columns = -(-s.height // reduce), -(-s.width // reduce)
-    # The least rows and columns say the scale: from 7 columns on only one of libjpeg's gives as many.
+    # The least size selects the scale: from 7 columns on, only one of libjpeg's scales fits it.
     least = (rows, columns) if reduce > 1 else (0, 0)
     try:
         return np.asarray(simplejpeg.decode_jpeg(file, colorspace, False, False, *least, strict=strict))
@@ -213,21 +212,21 @@ def _refuse(error: Exception) -> NoReturn:
 
 
 def as_rgb(samples: NDArray[np.uint8], info: ImageHeader) -> NDArray[np.uint8]:
-    """CMYK as RGB, anything else as it is."""
+    """Convert CMYK to RGB; other images stay unchanged."""
     if info.color != "cmyk":
         return samples
-    # Every writer that matters follows Adobe and stores 255 minus the ink, and OpenCV and Pillow read all files so.
+    # As Adobe and all common writers do, samples are 255 minus the ink; OpenCV and Pillow read all files so.
     wide = samples.astype(np.uint16)
     return ((wide[:, :, :3] * wide[:, :, 3:] + 127) // 255).astype(np.uint8)
 
 
 def scales(data: bytes, header: ImageHeader) -> tuple[int, ...]:
-    """1/2, 1/4 and 1/8, for what has blocks of eight and is wide enough to tell the scales apart."""
+    """The scales 1/2, 1/4 and 1/8, for DCT-based files that are wide enough to tell the scales apart."""
     return (2, 4, 8) if header.width >= 8 and header.bits == 8 and header.layout.frame in _SCALABLE else ()
 
 
 def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> NDArray[Any]:
-    """Pixels of a part, uint8 H×W×C: C as asked for grey and colour, 3 for CMYK. Raises UnreadableError."""
+    """Pixels of a part, uint8 H×W×C: `channels` for grey and colour, 3 for CMYK. Raises UnreadableError."""
     colorspace, s = _space_of(data, header, channels), header.layout
     window = _coded_as(data, s, colorspace, part)
     pixels = None if window is None else _pixels(window)
@@ -237,7 +236,7 @@ def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -
 
 
 def coded(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> Coded | None:
-    """A part that is not decoded yet; None where `decode` is to say what becomes of it. Raises UnreadableError."""
+    """A part for kernels that decode it; None for files that only `decode` handles. Raises UnreadableError."""
     return _coded_as(data, header.layout, _space_of(data, header, channels), part)
 
 
@@ -252,7 +251,7 @@ def _coded_as(data: bytes, s: Segments, colorspace: str, part: Area) -> Coded | 
 
 @cache
 def agrees(library: Codec, kind: str, colorspace: str, reduce: int) -> bool:
-    """Whether windows of an image are those of its whole decode by simplejpeg; tried out once a process."""
+    """Whether our codec's windows equal simplejpeg's whole decode; tested once per process and kind."""
     draw, (height, width) = np.random.default_rng(0), _PROBE
     colours = draw.integers(0, 256, (height, width, 1 if kind == "Gray" else 3), np.uint8)
     data = simplejpeg.encode_jpeg(colours, 90, "GRAY" if kind == "Gray" else "RGB", kind)
@@ -279,7 +278,7 @@ def _pixels(coded: Coded) -> NDArray[np.uint8] | None:
 
 def _coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Area) -> Coded:
     k, (rows, columns) = part.reduce, part.reduced
-    # Blocks of one component are coded one by one, whatever the sampling says.
+    # A single component is coded block by block, regardless of its sampling factors.
     unit = 8 // k * (1 if s.components == 1 else max(both >> 4 for both in _blocks(data, s)))
     top, left = max(rows.start - _ROWS, 0), max(columns.start - _LEFT, 0) // unit * unit
     bottom, right = min(rows.stop + _ROWS, -(-s.height // k)), min(columns.stop + _RIGHT, -(-s.width // k))
@@ -290,7 +289,7 @@ def _coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Area
 
 
 def _blocks(data: bytes, s: Segments) -> bytes:
-    """For each component, its blocks across (high four bits) and down (low) in a minimum coded unit."""
+    """The sampling factors of each component: blocks across (high four bits) and down (low) in an MCU."""
     return data[s.at + 11 : s.at + 10 + 3 * s.components : 3]
 
 
@@ -301,7 +300,7 @@ FORMAT = Format(
     header,
     decode,
     labels=lambda data, header, part: decode(data, header, None, part),
-    # Pixel data never holds an end marker. A thumbnail has one, in front of the start of the pixels.
+    # Pixel data never contain an end marker; a thumbnail's end marker comes before the start of scan.
     complete=lambda header, last, size: last.rfind(END) > last.rfind(b"\xff\xda"),
     header_at="front",
     scales=scales,

@@ -1,4 +1,4 @@
-"""What reading an image would lose, change or leave out: errors, unless it is asked for, and notes."""
+"""Losses of reading an image (bits, pages, alpha, profiles): errors unless requested, and notes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DEPTH, FRAMES = "AUGRECIPES_DEPTH", "AUGRECIPES_FRAMES"
 
 
 def chosen_policies(depth: Depth | None, frames: Frames | None) -> dict[str, str]:
-    """What the arguments `depth` and `frames` and the environment come to. ValueError for values that are not known.
+    """The policies from the arguments `depth` and `frames`, and the environment. ValueError for unknown values.
 
-    Samples of 9 to 16 bits lose their lower ones in an image of 8 bits, and of several pages or frames the first is
-    read; either changes what a model sees. So both are errors unless they are asked for.
+    Reading 9 to 16 bits per sample as 8 loses the lower bits, and reading the first of several pages loses the others.
+    Both change what a model sees, so both are errors unless requested.
 
     >>> chosen_policies("8bit", "error")
     {'depth': '8bit', 'frames': 'error'}
@@ -38,13 +38,13 @@ def chosen_policies(depth: Depth | None, frames: Frames | None) -> dict[str, str
 
 
 def wrong_channels(stored: int, wanted: int | None, *, declared: bool, dtype: str = "uint8") -> str:
-    """Why an image cannot be read with so many channels; empty where it can.
+    """Why an image cannot be read with `wanted` channels; empty if it can.
 
     Args:
-        stored: its channels.
-        wanted: those that are asked for; None: what is stored.
-        declared: whether it says what they are: grey, colours, alpha. Only then one becomes another.
-        dtype: that is read: of more than 8 bits nobody knows which value is opaque, and no alpha is added.
+        stored: the channels of the file.
+        wanted: the channels to read; None: the stored ones.
+        declared: whether the file declares its channels as grey, colours or alpha, so that they can be converted.
+        dtype: the dtype to read; beyond 8 bits the opaque value is unknown, so no alpha is added.
 
     >>> wrong_channels(5, 3, declared=False)
     'an image of 5 channels, and 3 are wanted: to take all, say `inputs: {image: {channels: 5}}` in the recipe'
@@ -59,17 +59,17 @@ def find_loss(
     header: ImageHeader, depth: Depth | None = None, frames: Frames | None = None, channels: int | None = None, *,
     mask: bool = False, dtype: SampleType = "uint8", has_range: bool = False, icc: Literal["srgb"] | None = None,
 ) -> str:  # fmt: skip
-    """What reading a file would lose and may not, or change; empty where there is nothing.
+    """The message on a loss that is not allowed when a file is read; empty if there is none.
 
     Args:
-        header: of the file.
+        header: the file's header.
         depth: whether samples of more than 8 bits may lose the lower ones: `8bit`, or `error`.
-        frames: whether pages and frames behind the first may be passed over: `first`, or `error`; or `channels`.
-        channels: that are read; None: those that are stored.
-        mask: it is read as a mask, whose samples are kept as they are.
-        dtype: that images are read as.
-        has_range: somebody says what the values mean.
-        icc: values are to be converted from a colour profile.
+        frames: whether pages and frames after the first may be skipped: `first`, or `error`; or `channels`.
+        channels: the channels to read; None: the stored ones.
+        mask: whether the file is read as a mask, whose samples are kept.
+        dtype: the dtype to read.
+        has_range: whether the recipe declares the range of values.
+        icc: whether values are converted from a colour profile.
 
     >>> find_loss(ImageHeader("png", 4, 4, bits=16), "8bit"), find_loss(ImageHeader("png", 4, 4, bits=16), mask=True)
     ('', '')
@@ -96,8 +96,8 @@ def find_loss(
 
 
 def is_stack(header: ImageHeader, frames: Frames | None, channels: int | None) -> bool:
-    """Whether the pages of a file are read as the channels of one image, if they are alike."""
-    # Most files are none: policies, which take a look at the environment, come last.
+    """Whether the pages of a file are read as the channels of one image (if their sizes agree)."""
+    # The policies are checked last: that reads the environment.
     fits = _may_be_stack(header) and header.frames == channels
     return fits and chosen_policies(None, frames)["frames"] == "channels"
 
@@ -107,7 +107,7 @@ def _may_be_stack(header: ImageHeader) -> bool:
 
 
 def wrong_depth(header: ImageHeader, depth: str = "error", dtype: SampleType = "uint8", has_range: bool = False) -> str:
-    """Why the samples of a file cannot be read as a dtype; empty where they can. Arguments are those of `find_loss`.
+    """Why the samples of a file cannot be read as a dtype; empty if they can. Arguments as of `find_loss`.
 
     >>> wrong_depth(ImageHeader("png", 4, 4, bits=8), dtype="uint16")
     '8 bits a sample, and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535: leave ...
@@ -135,12 +135,12 @@ def wrong_depth(header: ImageHeader, depth: str = "error", dtype: SampleType = "
     if not levels:
         cure = "`depth: float32`" if is_float else by_range
         return f"{bits}, and the recipe says `depth: 16`, which is 0 to 65,535: say {cure}"
-    said = "and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535"
-    why = f"{bits}, {said}: leave `depth` out, or say what they mean, `range: [0, {high}]`"
+    what = "and the recipe says `depth: 16`, in which 200 of 255 would be 200 of 65,535"
+    why = f"{bits}, {what}: leave `depth` out, or say what they mean, `range: [0, {high}]`"
     return why if header.bits <= 8 and not has_range else ""
 
 
-# What is no error of an image and should be known all the same: said in the log, once, or counted by checks.
+# Notes on images without errors: logged once, or counted by checks.
 
 ALPHA = "has alpha, which is left out: to keep it, say `inputs: {image: {channels: 4}}` in the recipe"
 _HALF = 2**15  # of 16 bits
@@ -149,7 +149,7 @@ _log = logging.getLogger("augrecipes")
 
 
 def narrow(samples: NDArray[Any]) -> str:
-    """What is to be said of 16 bits of which the upper 8 are kept, where half their range is empty; else empty.
+    """A note on 16-bit samples that are reduced to 8 bits although they use less than half their range; else empty.
 
     >>> narrow(np.array([0, 4095], np.uint16))
     'values from 0 to 4,095 in 16 bits, of which the upper 8 leave 16 levels: scale them to 0 to 65,535 first'
@@ -161,7 +161,7 @@ def narrow(samples: NDArray[Any]) -> str:
 
 
 def warn_once(what: str, text: str) -> None:
-    """One line in the log, of the first file in this process that there is `what` to tell of."""
+    """Log a warning, only once per process for each kind `what`."""
     if what not in _notices:
         _notices.add(what)
         _log.warning("%s (said once, of the first such image)", text)

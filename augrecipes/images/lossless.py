@@ -1,14 +1,14 @@
-"""Images and masks in tiles, each compressed without loss by itself: a window reads the tiles that it lies in.
+"""Lossless format of packed stores: images and masks in tiles that are compressed independently.
 
     head      magic, height, width, channels (0: a mask), type of the samples, CRC-32 of the head and the table
-    table     of each tile, row by row of tiles, its bytes and their CRC-32
-    tiles     128 × 512 px, fewer at the edges: each a byte that says how it is kept, and a frame of Zstandard
+    table     for each tile, row by row of tiles, its number of bytes and their CRC-32
+    tiles     128 × 512 px, less at the edges: each a byte with its predictor, and a frame of Zstandard
 
-Of a tile the bytes of the samples become planes, and every sample is kept less the one above it; also less what the
-sample on its left is more than the one above that, and of colours red and blue less green, where this makes the tile
-smaller, which noise decides. So are most bytes small, and all is put back by sums along the rows and down the columns,
-of many samples at once. Zstandard (the extra `lossless`) does the rest. It looks for few repetitions: in what is left
-of photographs they make nothing smaller, and cost time.
+The bytes of a tile's samples are split into planes, and each sample is predicted from the one above. Where it makes the
+tile smaller, which depends on noise, the prediction also uses the left neighbour (as PNG's gradient, above + left -
+corner), and for colours red and blue are stored relative to green. Residues are mostly small, and cumulative sums along
+rows and columns restore the samples, many at once. Zstandard (the extra `lossless`) compresses the residues, with a
+short search for repetitions, which photographs do not have.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from augrecipes.native.kernels import library
 
 TALL, WIDE = 128, 512  # px of a tile
 DTYPES = (np.dtype("u1"), np.dtype("<u2"), np.dtype("<i4"), np.dtype("<f4"))
-"""What samples may be; ``sample`` is a place in this list wherever it stands for a dtype."""
+"""Dtypes of samples; ``sample`` is an index of this tuple."""
 _MAGIC = b"ARL2"
 _HEAD = struct.Struct("<4sIIIBI")
-ACROSS, GREEN = 1, 2  # how a tile is kept
-_SEARCH = {"min_match": 7, "hash_log": 8}  # a sixth quicker to read than what level 1 says, and no larger
-_MOST = 1 << 15  # samples' bytes that one byte of a frame stands for, at most: four are a block of 128 KiB
-_COLOURS = (3, 4)  # channels of images that begin with red, green, blue
+ACROSS, GREEN = 1, 2  # bits of a tile's predictor
+_SEARCH = {"min_match": 7, "hash_log": 8}  # decodes a sixth faster than level 1, and is no larger
+_MOST = 1 << 15  # the largest compression ratio of Zstandard: four bytes encode a block of 128 KiB
+_COLOURS = (3, 4)  # numbers of channels that begin with red, green, blue
 
 Bytes = npt.NDArray[np.uint8]
 
 
 def encode(array: npt.NDArray[Any]) -> bytes:
-    """An image or mask as bytes.
+    """Encode an image or mask.
 
     Args:
         array: uint8, uint16, int32 or float32, H×W×C or H×W, not empty.
@@ -69,15 +69,15 @@ def encode(array: npt.NDArray[Any]) -> bytes:
 
 
 class LosslessImage:
-    """An image or mask that is not decoded yet: whole by `array`, a part of it by `view`.
+    """An encoded image or mask, decoded whole by `array`, or in part by `view`.
 
     Args:
-        data: what `encode` made.
+        data: the bytes from `encode`.
         name: for errors.
-        checked: its bytes were compared with a checksum already.
+        checked: whether the bytes were already compared with a checksum.
 
     Raises:
-        UnreadableError: `data` is damaged in its head or table.
+        UnreadableError: the head or table is damaged.
     """
 
     def __init__(self, data: bytes | memoryview, name: str = "it", checked: bool = False) -> None:
@@ -108,26 +108,26 @@ class LosslessImage:
 
     @property
     def nbytes(self) -> int:
-        """Of what is encoded."""
+        """The number of encoded bytes."""
         return len(self._data)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
-        """Nothing: no kernel decodes it."""
+        """None: no kernel decodes this format."""
 
     def scales(self) -> tuple[int, ...]:
-        """None: nothing is decoded smaller."""
+        """Empty: the format has no reduced scales."""
         return ()
 
     def array(self) -> npt.NDArray[Any]:
-        """All of it, in memory of its own. Raises DataError."""
+        """The whole image as a new array. Raises DataError."""
         return self.view(0, 0, *self._size)
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> npt.NDArray[Any]:
-        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, possibly as a view of more.
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive, possibly as a view of a larger array.
 
         Raises:
-            DataError: one of the tiles that are read is damaged.
-            ValueError: no part of the image.
+            DataError: a tile of this part is damaged.
+            ValueError: the part is not inside the image.
         """
         height, width = self._size
         if reduce != 1 or not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
@@ -161,12 +161,12 @@ class LosslessImage:
             raise UnreadableError(f"tile {number} is damaged: {error}") from None
         if tile[0] & GREEN and out.shape[2] < 3:
             raise UnreadableError(f"tile {number} is damaged: it has no colours")
-        _put_together(residues, tile[0], out)
+        _reconstruct(residues, tile[0], out)
 
 
 def _residues(tile: Bytes, way: int) -> Bytes:
-    """rows × columns × planes to planes × rows × columns."""
-    planes = np.array(tile.transpose(2, 0, 1), order="C")  # a copy, also where it lies so already
+    """The residues of a tile, rows × columns × planes, as planes × rows × columns."""
+    planes = np.array(tile.transpose(2, 0, 1), order="C")  # always a copy
     if way & GREEN:
         planes[0] -= planes[1]
         planes[2] -= planes[1]
@@ -176,26 +176,26 @@ def _residues(tile: Bytes, way: int) -> Bytes:
     return planes
 
 
-def _put_together(residues: bytes, way: int, out: Bytes) -> None:
-    """What `_residues` took apart, into rows × columns × planes."""
+def _reconstruct(residues: bytes, way: int, out: Bytes) -> None:
+    """The inverse of `_residues`, into `out`, rows × columns × planes."""
     rows, columns, planes = out.shape
     kernels = library()
     if kernels is not None:
         kernel = kernels.kernel("residues", "plllpli")
         if kernel(residues, planes, rows, columns, out.ctypes.data, out.strides[0], way) == 0:
             return
-    put = np.frombuffer(residues, np.uint8).reshape(planes, rows, columns)
+    restored = np.frombuffer(residues, np.uint8).reshape(planes, rows, columns)
     if way & ACROSS:
-        put = put.cumsum(2, np.uint8)
-    put = put.cumsum(1, np.uint8)
+        restored = restored.cumsum(2, np.uint8)
+    restored = restored.cumsum(1, np.uint8)
     if way & GREEN:
-        put[0] += put[1]
-        put[2] += put[1]
-    out[:] = put.transpose(1, 2, 0)
+        restored[0] += restored[1]
+        restored[2] += restored[1]
+    out[:] = restored.transpose(1, 2, 0)
 
 
 class _Codecs(threading.local):
-    """Zstandard, for one thread."""
+    """Zstandard's compressor and decompressor of a thread."""
 
     def __init__(self) -> None:
         import zstandard

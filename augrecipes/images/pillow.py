@@ -1,7 +1,7 @@
-"""Every format but JPEG, PNG, `.npy` and TIFFs of many bits: Pillow reads headers and pixels, which become arrays here.
+"""All formats but JPEG, PNG, `.npy` and TIFFs of many bits, read by Pillow.
 
-It is told which format a file begins as, so that nothing else of it is tried. Whatever it raises is an UnreadableError
-or a MemoryError; its warnings are not shown, and pixels of a file that ends too early are never handed out.
+Pillow gets the format by which a file begins, so that it tries no other. Its exceptions become UnreadableError or
+MemoryError; its warnings are not shown, and pixels of truncated files are never returned.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ COLORS: dict[str, Color] = {
     "CMYK": "cmyk",
     "LAB": "lab",
 }  # others are `rgb`
-_BACK = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # of EXIF orientations, Pillow's number of what takes them back
+_INVERSE = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}  # Pillow's transposition that undoes each EXIF orientation
 _CODE_STREAM = b"\xff\x4f\xff\x51"
-_NEEDS = {"avif": 56, "jp2": 40}  # bytes a pixel that decoders take on the way, others 12
-_SLACK = 64 << 20  # and bytes for threads
-_PILLOWS = {"pnm": "PPM", "jp2": "JPEG2000"}  # where Pillow has another name for a format
+_BYTES_PER_PIXEL = {"avif": 56, "jp2": 40}  # memory of decoders; others take 12
+_SLACK = 64 << 20  # further bytes for threads
+_PILLOW_NAMES = {"pnm": "PPM", "jp2": "JPEG2000"}  # Pillow's own names of formats
 Raster = NDArray[Any]
 _QUIET = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
-logging.getLogger("PIL").addHandler(logging.NullHandler())  # or Python itself would write its errors to stderr
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # otherwise Python writes Pillow's errors to stderr
 
 
 @dataclass(frozen=True, slots=True)
 class SampleForm:
-    """How the samples of a file are stored, as far as Pillow's mode does not say it.
+    """The storage of a file's samples, as far as Pillow's mode does not tell it.
 
     Attributes:
-        least: bytes that a whole file has.
-        at: where the samples begin (PNM); where the image is described, if it is not the first (TIFF).
-        most: the largest sample, which Pillow makes 255 or 65535 of (PNM).
-        white: whether the least sample is white, in a mode that is not (TIFF) or is inverted by Pillow.
-        blocks: of a TIFF that Pillow only unpacks.
-        pages: of a TIFF, which are the channels of one image.
+        least: the size of a complete file, bytes.
+        at: the start of the samples (PNM); the directory of the image if it is not the first (TIFF).
+        most: the largest sample, which Pillow scales to 255 or 65535 (PNM).
+        white: whether 0 is white, unlike in Pillow's mode (TIFF), or inverted by Pillow.
+        blocks: the strips or tiles of a TIFF that Pillow only decompresses.
+        pages: the pages of a TIFF that are channels of one image.
     """
 
     least: int = 0
@@ -86,11 +86,11 @@ def header_of(name: str, data: bytes) -> ImageHeader:
                 bits = 8 if at < 0 or not data[at + 6] & 0x40 else 12 if data[at + 6] & 0x20 else 10
             case "bmp":
                 codec, _, at, args = image.tile[0]
-                # The padding of the last row is often missing.
+                # Many files lack the padding of the last row.
                 stored = SampleForm(at + args[1] * height - 3 if codec == "raw" else at)
         if name in ("webp", "avif"):
             turn = orientation(image.info.get("exif", b""))
-        if name in ("bmp", "gif"):  # whose grey is a palette
+        if name in ("bmp", "gif"):  # grey images are palettes
             alpha, color = mode == "RGBA", "palette" if color == "grey" else color
         if name != "pnm":
             frames = 1 + bool(getattr(image, "is_animated", False))
@@ -100,21 +100,21 @@ def header_of(name: str, data: bytes) -> ImageHeader:
 
 
 def has_alpha(image: Any) -> bool:
-    """Whether an image of Pillow has alpha, or a transparent colour."""
+    """Whether a Pillow image has alpha, or a transparent colour."""
     return image.mode in ("LA", "PA", "RGBA") or (image.mode == "P" and "transparency" in image.info)
 
 
 def is_lossy(image: Any, data: bytes = b"") -> bool:
-    """Whether an image of Pillow comes from a file that is lossy, as far as is told by it and the file's bytes."""
+    """Whether a Pillow image comes from a lossy file, as far as the image and the file's bytes tell."""
     if image.format == "JPEG2000":
-        at = data.find(b"\xff\x52", data.find(_CODE_STREAM))  # COD, which names the wavelets
+        at = data.find(b"\xff\x52", data.find(_CODE_STREAM))  # the COD marker names the wavelet
         return data[at + 13 : at + 14] == b"\0"
     webp = image.format == "WEBP" and bool(data) and b"VP8L" not in data
     return webp or image.format in ("JPEG", "MPO", "AVIF") or "jpeg" in str(image.info.get("compression"))
 
 
 def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
-    """Bits of a sample, images in the file, and the form of samples. Pillow tells its decoders no 255 and no 65535."""
+    """Bits per sample, images in the file, and the SampleForm. Pillow omits a maximum of 255 or 65535."""
     codec, _, at, args = image.tile[0]
     most = 1 if image.mode == "1" else args[-1] if isinstance(args, tuple) else 65535 if args == "I;16B" else 255
     bits = 1 if most == 1 and image.mode == "1" else 8 if most < 256 else 16
@@ -126,19 +126,19 @@ def _stored_in_pnm(image: Any, data: bytes) -> tuple[int, int, SampleForm]:
 
 @contextmanager
 def opened(data: bytes, name: str) -> Iterator[Any]:
-    """A file of a format as an image of Pillow. Raises UnreadableError."""
+    """Open a file of a format with Pillow. Raises UnreadableError."""
     from PIL import Image
 
-    with errors(name), Image.open(io.BytesIO(data), formats=(_PILLOWS.get(name, name.upper()),)) as image:
+    with errors(name), Image.open(io.BytesIO(data), formats=(_PILLOW_NAMES.get(name, name.upper()),)) as image:
         yield image
 
 
 @contextmanager
 def errors(name: str) -> Iterator[None]:
-    """What Pillow and its libraries say as an UnreadableError."""
+    """Turn exceptions of Pillow and its libraries into UnreadableError."""
     from PIL import Image, UnidentifiedImageError
 
-    if _QUIET not in warnings.filters:  # its warnings of odd metadata are not shown, nor errors where warnings are
+    if _QUIET not in warnings.filters:  # hides warnings on odd metadata, also where warnings are errors
         warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:
         yield
@@ -146,7 +146,7 @@ def errors(name: str) -> Iterator[None]:
         raise
     except Image.DecompressionBombError as error:
         raise UnreadableError(f"{error} (Pillow's own limit, PIL.Image.MAX_IMAGE_PIXELS)") from None
-    except Exception as error:  # whatever its plugins and their libraries raise
+    except Exception as error:  # Pillow's plugins and their libraries raise all kinds
         raise_if_memory(error)
         check_memory(None)
         reason = "cut or damaged in its header" if isinstance(error, UnidentifiedImageError) else str(error)
@@ -156,42 +156,46 @@ def errors(name: str) -> Iterator[None]:
 
 
 def check_complete(data: bytes, header: ImageHeader) -> None:
-    """UnreadableError where a file is shorter than its header says."""
+    """UnreadableError if a file is shorter than its header says."""
     if not complete(header, data[-64:], len(data)):
         raise UnreadableError(f"truncated: its {header.format.upper()} data ends before the image does")
 
 
 @contextmanager
 def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
-    """The image of a header, with its pixels as they are stored."""
+    """Open and decode a file; the image has the stored pixels."""
     check_complete(data, header)
     is_tiff, at = header.format == "tiff", header.layout.at
     with opened(tiff.with_first(data, at) if is_tiff and at is not None else data, header.format) as image:
         turned = image.getexif().get(tiff.ORIENTATION, 1) if is_tiff else 1
         if header.format == "gif":
-            check_memory(None)  # its decoder crashes where it gets none
+            check_memory(None)  # its decoder crashes without memory
         try:
             image.load()
         except (OSError, ValueError, EOFError, SyntaxError):
-            check_memory(header)  # some libraries do not say that this was their trouble
+            check_memory(header)  # some libraries do not report a lack of memory
             raise
-        # Of all formats Pillow turns TIFF alone, and not only as its tag says: stored pixels are what is handed on.
-        stored = image.transpose(_BACK[turned]) if turned in _BACK else image
+        # Pillow applies the orientation only of TIFFs, and not always by the tag: undo it to get the stored pixels.
+        stored = image.transpose(_INVERSE[turned]) if turned in _INVERSE else image
         if stored.size != (header.width, header.height):
             raise UnreadableError(f"its header says {header.width}×{header.height} pixels, its data {stored.size}")
         yield stored
 
 
 def check_memory(header: ImageHeader | None) -> None:
-    """MemoryError where decoding has too little: so much is asked for and given back, and never touched."""
+    """MemoryError if there is too little memory for decoding: allocates as much, untouched, and frees it."""
     np.empty(_SLACK, np.uint8)
     if header is not None:
-        np.empty(header.height * header.width * _NEEDS.get(header.format, 12) * (1 + (header.bits > 8)), np.uint8)
+        np.empty(
+            header.height * header.width * _BYTES_PER_PIXEL.get(header.format, 12) * (1 + (header.bits > 8)), np.uint8
+        )
 
 
 def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -> Raster:
-    """Pixels of a part, H×W, H×W×3, or H×W×4 where alpha is asked for. Raises UnreadableError."""
-    if header.format == "pnm" and header.bits > 8 and header.layout.at is not None:  # Pillow keeps 8, or scales them
+    """Pixels of a part, H×W, H×W×3, or H×W×4 if alpha is requested. Raises UnreadableError."""
+    if (
+        header.format == "pnm" and header.bits > 8 and header.layout.at is not None
+    ):  # Pillow would keep 8 bits, or scale them
         check_complete(data, header)
         shape = header.height, header.width, header.channels
         samples = np.frombuffer(data, ">u2", math.prod(shape), header.layout.at).reshape(shape)
@@ -211,12 +215,12 @@ def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
 
 
 def _unscaled(samples: Raster, most: int, full: int) -> Raster:
-    """Samples of which Pillow has made `full` of the largest that there may be."""
+    """Undo Pillow's scaling of the largest possible sample to `full`."""
     return np.rint(samples * (most / full)).astype(np.uint16 if full > 255 else np.uint8)
 
 
 def labels(data: bytes, header: ImageHeader, part: Area) -> Raster:
-    """Samples of a part as stored: indices of a palette, grey of any depth; colours only where they have 8 bits."""
+    """Stored samples of a part: palette indices, grey of any depth, colours of 8 bits."""
     with _decoded(data, header) as image:
         return _stored_samples(image, header)[part.reduced]
 
@@ -243,7 +247,7 @@ def _stored_samples(image: Any, header: ImageHeader) -> Raster:
 
 
 def complete(header: ImageHeader, last: bytes, size: int) -> bool:
-    """Whether a file is as long as it must be, as far as its last bytes and size tell."""
+    """Whether a file is long enough, as far as its last bytes and size tell."""
     return bool(size >= header.layout.least) and (header.format != "jp2" or b"\xff\xd9" in last[-64:])
 
 

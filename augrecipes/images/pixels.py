@@ -1,4 +1,4 @@
-"""What decoders hand out as pixels and labels: depth, EXIF turns and channels."""
+"""Conversion of decoded rasters to pixels and labels: depth, EXIF orientation and channels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from augrecipes.images.format import ImageHeader, UnreadableError
 
 _UINT8 = np.dtype(np.uint8)
-# EXIF orientations, by what takes the upright image back to the stored one: first flips, then a transposition.
+# EXIF orientations by the operations that turn the upright image into the stored one: flips, then a transposition.
 FLIPS_ROWS, FLIPS_COLUMNS, TRANSPOSES = (3, 4, 7, 8), (2, 3, 6, 7), (5, 6, 7, 8)
 _FLIPPED = slice(None), slice(None, None, -1)
-_FEW = 4  # channels that OpenCV turns, of any type
+_FEW = 4  # channels that OpenCV's flip and transpose take, for any dtype
 _CONVERSIONS = {
     (1, 3): cv2.COLOR_GRAY2RGB,
     (1, 4): cv2.COLOR_GRAY2RGBA,
@@ -37,10 +37,10 @@ def as_pixels(
     """Pixels H×W×C of a dtype, possibly a view of `raster`.
 
     Args:
-        raster: H×W or H×W×C in RGB order. In uint8 those of 16 bits keep their high byte (``v >> 8``), as OpenCV,
-            libpng and Pillow do: 65535 becomes 255, and 8-bit values stored as ``257 * v`` come back exactly. In uint16
-            and float32 values stay what they are.
-        header: of the file that it comes from.
+        raster: H×W or H×W×C in RGB order. For uint8, 16-bit samples keep their high byte (``v >> 8``), as in OpenCV,
+            libpng and Pillow: 65535 becomes 255, and 8-bit values stored as ``257 * v`` are restored exactly. For
+            uint16 and float32, values stay unchanged.
+        header: the file's header.
         channels: 1 (grey, by the weights of BT.601), 3 (alpha is dropped, not blended), 4 (255 where there is no
             alpha), or None for what is stored.
         orientation: EXIF orientation to undo; 1 leaves the raster as it is.
@@ -63,7 +63,7 @@ def _upper_bits(raster: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
 
 
 def _own_values(raster: NDArray[Any], header: ImageHeader, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values of a raster in uint16 or float32. Raises UnreadableError where these have not all of them."""
+    """The values of a raster as uint16 or float32. Raises UnreadableError if the dtype cannot hold them exactly."""
     if raster.dtype == np.uint8 and header.bits > 8:
         raise UnreadableError(f"{header.bits} bits a sample, of which Pillow gives 8: save it as PNG, or a plain TIFF")
     with np.errstate(over="ignore"):
@@ -75,7 +75,7 @@ def _own_values(raster: NDArray[Any], header: ImageHeader, dtype: np.dtype[Any])
 
 
 def with_channels(image: NDArray[Any], channels: int) -> NDArray[Any]:
-    """An image H×W×C, uint8 or float32, of 1, 3 or 4 channels as one of so many; see `as_pixels`.
+    """Convert an image H×W×C, uint8 or float32, between 1, 3 and 4 channels; see `as_pixels`.
 
     >>> with_channels(np.full((1, 1, 3), 0.5, np.float32), 4).ravel().tolist()
     [0.5, 0.5, 0.5, 1.0]
@@ -88,9 +88,10 @@ def with_channels(image: NDArray[Any], channels: int) -> NDArray[Any]:
 
 
 def as_mask(raster: NDArray[Any], orientation: int, *, floats: bool = False) -> NDArray[Any]:
-    """uint8, uint16 or int32 H×W, with `floats` also float32 and float64; C-contiguous, writable, owning its memory.
+    """A raster as a mask H×W of uint8, uint16 or int32, with `floats` also float32 and float64.
 
-    Three channels are accepted where they are equal everywhere; alpha is dropped.
+    Three channels are accepted if they are equal everywhere; alpha is dropped. The mask is C-contiguous, writable, and
+    owns its memory.
     """
     if raster.ndim == 3:
         first = raster[:, :, 0]

@@ -1,9 +1,9 @@
-"""PNG: chunks checked and inflated here, no further than a window's last row, and filters undone by a kernel.
+"""PNG: chunks are checked and inflated here, down to a window's last row, and a kernel reverses the filters.
 
-Rows are inflated in strips that stay in the processor's caches, and of what lies above a window and on its left no more
-is made than the filters ask for. Checksums and lengths are compared of all that is read, and that the file ends; what
-lies behind the window is only compared where AUGRECIPES_PNG=all asks for it. Pillow undoes the filters where there are
-no kernels, and of interlaced images and samples of less than 8 bits, which are inflated whole.
+Rows are inflated in strips that fit into the processor's caches; above and left of a window, only what the filters need
+is reconstructed. Checksums and lengths of everything read are checked, and that the file has an end; data below the
+window are checked only with AUGRECIPES_PNG=all. Pillow reverses the filters without kernels, and those of interlaced
+images and of samples below 8 bits, which are inflated whole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from augrecipes.images.format import (
 from augrecipes.native.kernels import Library, library
 
 _inflate: Any = zlib
-with suppress(ImportError):  # where it has no wheels, zlib does it
+with suppress(ImportError):  # zlib where isal has no wheels
     _inflate = import_module("isal.isal_zlib")
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -44,13 +44,13 @@ REST = "AUGRECIPES_PNG"
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6
 _SAMPLES = {_GREY: 1, _RGB: 3, _PALETTE: 1, _GREY_ALPHA: 2, _RGBA: 4}
 _DEPTHS = {_GREY: (1, 2, 4, 8, 16), _PALETTE: (1, 2, 4, 8), _RGB: (8, 16), _GREY_ALPHA: (8, 16), _RGBA: (8, 16)}
-_SLICE = 1 << 16  # bytes that are inflated at a time
-_STRIP = 1 << 16  # bytes of rows that filters are undone of at a time, little enough for malloc to keep
-_MARGIN = 16  # as png.c has it
-_PRESET = 0x20  # of the second byte of zlib's header
+_SLICE = 1 << 16  # bytes inflated at a time
+_STRIP = 1 << 16  # bytes of rows unfiltered at a time; malloc keeps blocks of this size
+_MARGIN = 16  # must equal png.c's
+_PRESET = 0x20  # flag in the second byte of zlib's header
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-# How Pillow is told to read samples as they are stored, by their bytes or, below one, bits: the mode, and raw modes of
-# the upper and the lower bytes. What it has no mode for is four bytes a pixel to it.
+# Pillow's mode and raw modes that give the stored samples, by (samples, bits): for 16 bits the raw modes of the upper
+# and the lower bytes. Where Pillow has no such mode, two 16-bit samples count as four bytes.
 _PILLOW: dict[tuple[int, int], tuple[str, ...]] = {
     **{(1, bits): ("P", f"P;{bits}") for bits in (1, 2, 4)},
     (1, 8): ("P", "P"), (2, 8): ("LA", "LA"), (3, 8): ("RGB", "RGB"), (4, 8): ("RGBA", "RGBA"),
@@ -62,15 +62,15 @@ Raster = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Png:
-    """What a PNG says of its pixels.
+    """The chunks that decoding a PNG needs.
 
     Attributes:
-        color_type: as the specification numbers them.
-        interlaced: by Adam7.
-        pixels: where the content of each chunk of pixels begins and ends.
-        palette: the same of the palette.
-        clear: and of what is transparent.
-        fault: why it is no whole file; empty where it is.
+        color_type: the number in the specification.
+        interlaced: whether by Adam7.
+        pixels: start and end of the content of each IDAT chunk.
+        palette: start and end of the palette (PLTE).
+        clear: start and end of the transparency (tRNS).
+        fault: why the file is incomplete; empty if it is complete.
     """
 
     color_type: int
@@ -107,9 +107,9 @@ def header(data: bytes) -> ImageHeader:
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> Raster:
-    """Pixels of a part, for which no row below it is inflated: uint8 or uint16, H×W, H×W×3 or H×W×4.
+    """Pixels of a part, without inflating rows below it: uint8 or uint16, H×W, H×W×3, or H×W×4 if alpha is requested.
 
-    The last only where alpha is asked for. Raises UnreadableError.
+    Raises UnreadableError.
     """
     palette, clear = _checked_whole(data, info)
     samples, kind = _samples(data, info, part), info.layout.color_type
@@ -125,7 +125,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> 
         return colours
     if kind == _GREY_ALPHA:
         opacity = samples[:, :, 1]
-    else:  # none where all samples are those that are said to be transparent
+    else:  # tRNS names the transparent colour
         opacity, count = np.full(samples.shape[:2], 255 if info.bits <= 8 else 65535, samples.dtype), samples.shape[2]
         if len(clear) >= 2 * count:
             opacity[(samples == np.frombuffer(clear, ">u2", count)).all(axis=2)] = 0
@@ -151,7 +151,7 @@ def _ihdr(data: bytes) -> tuple[int, int, int, int, bool]:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Name, start and end of the content of each whole chunk, in order, up to IEND or the end of the data."""
+    """Yield name, start and end of the content of each complete chunk, up to IEND or the end of the data."""
     at = 8
     for _ in range(MOST_PARTS):
         if at + 12 > len(data):
@@ -170,7 +170,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _checked(data: bytes, place: tuple[int, int] | None) -> memoryview:
-    """The content of a chunk, once its checksum is compared."""
+    """The content of a chunk, whose checksum is checked."""
     start, end = place or (0, 0)
     whole = memoryview(data)
     if place and _inflate.crc32(whole[start - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
@@ -179,14 +179,14 @@ def _checked(data: bytes, place: tuple[int, int] | None) -> memoryview:
 
 
 def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
-    """The palette and what is transparent. Raises UnreadableError where the file is not whole, or cannot be."""
+    """The palette and transparency. Raises UnreadableError if the file is incomplete, or too short for its size."""
     png: Png = info.layout
     if png.fault:
         raise UnreadableError(png.fault)
-    # One byte of deflate makes at most 1032: a bomb of a header is refused before memory is asked for.
+    # Deflate expands at most 1032 times: a forged size is refused before memory is allocated.
     if sum(rows * width for rows, width in _passes(info)) > 1032 * sum(end - start for start, end in png.pixels):
         raise UnreadableError("truncated: its PNG data cannot hold the image")
-    # Which isal may do without.
+    # isal ignores preset dictionaries, which PNG forbids.
     if next(islice((data[at] for start, end in png.pixels for at in range(start, end)), 1, None), 0) & _PRESET:
         raise UnreadableError("damaged PNG data (a preset dictionary)")
     palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
@@ -196,7 +196,7 @@ def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
 
 
 def _passes(info: ImageHeader) -> list[tuple[int, int]]:
-    """Rows, and bytes of a row with its filter, of each pass."""
+    """The rows, and the bytes of a row with its filter byte, of each pass."""
     png: Png = info.layout
     bits = info.bits * _SAMPLES[png.color_type]
     steps = _ADAM7 if png.interlaced else ((0, 0, 1, 1),)
@@ -205,7 +205,7 @@ def _passes(info: ImageHeader) -> list[tuple[int, int]]:
 
 
 def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> Iterator[bytes]:
-    """So many bytes of rows, and so many, and so on; of the `whole` the checksums up to the end are compared, too."""
+    """Yield inflated rows in pieces of these sizes; for a `whole` image also check all checksums up to the end."""
     unpacker, needed, inflated = _inflate.decompressobj(), sum(sizes), 0
     chunks = (_checked(data, place) for place in png.pixels)
     slices = (part[at : at + _SLICE] for part in chunks for at in range(0, len(part), _SLICE))
@@ -221,7 +221,7 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
                 if left and (unpacker.eof or not (fed or piece)):
                     raise UnreadableError(f"truncated: {inflated} of {needed} bytes of PNG pixels")
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        # It is only read where nothing else can come; a file may have more pixels than the image.
+        # Look for the end of the stream; a file may have more pixel data than the image needs.
         while whole and not unpacker.eof:
             fed = unpacker.unconsumed_tail or next(slices, b"")
             if unpacker.decompress(fed, 1):
@@ -230,7 +230,7 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
                 raise UnreadableError("truncated: PNG pixels without the end of their data")
         for _ in slices if whole else ():
             pass
-        if whole and not unpacker.eof:  # without their checksum zlib is asked, too: isal takes codes that it does not
+        if whole and not unpacker.eof:  # no checksum: check with zlib too, as isal accepts invalid codes
             zlib.decompressobj().decompress(b"".join(data[start:end] for start, end in png.pixels), needed)
     except (zlib.error, _inflate.error) as error:
         raise_if_memory(error)
@@ -238,11 +238,11 @@ def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> It
 
 
 def _samples(data: bytes, info: ImageHeader, part: Area) -> Raster:
-    """Samples of a part as they are stored, H×W×S, uint8 or uint16."""
+    """Stored samples of a part, H×W×S, uint8 or uint16."""
     png: Png = info.layout
     kernels = library()
     if kernels is None or png.interlaced or info.bits < 8:
-        return _by_pillow(data, info)[part.y0 : part.y1, part.x0 : part.x1]
+        return _samples_by_pillow(data, info)[part.y0 : part.y1, part.x0 : part.x1]
     samples = _SAMPLES[png.color_type]
     pixel, wide = samples * info.bits // 8, part.x1 - part.x0
     row, x0, x1 = info.width * pixel, part.x0 * pixel, part.x1 * pixel
@@ -255,9 +255,9 @@ def _samples(data: bytes, info: ImageHeader, part: Area) -> Raster:
     counts = [min(most, last - top) for top in range(0, last, most)]
     strips = _inflated(data, png, [n * (row + 1) for n in counts], whole=whole)
     for count, rows in zip(counts, strips, strict=True):
-        seen, first = min(count, part.y1 - y), max(part.y0 - y, 0)
+        needed, first = min(count, part.y1 - y), max(part.y0 - y, 0)
         to = out_at + max(y - part.y0, 0) * wide * pixel
-        if seen > 0 and undo(rows, seen, row, pixel, min(first, seen), x0, x1, scratch_at, to, wide * pixel):
+        if needed > 0 and undo(rows, needed, row, pixel, min(first, needed), x0, x1, scratch_at, to, wide * pixel):
             raise UnreadableError("damaged PNG data (an unknown filter)")
         y += count
     return _unpacked(out, info.bits, (len(out), wide, samples))
@@ -268,8 +268,8 @@ def _kernel(kernels: Library) -> Any:
     return kernels.kernel("png_rows", "pllllllppl")
 
 
-def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
-    """All samples, once they are inflated to see whether they are whole and their filters known."""
+def _samples_by_pillow(data: bytes, info: ImageHeader) -> Raster:
+    """All samples by Pillow, after inflating them to check their length and filters."""
     from PIL import Image
 
     png: Png = info.layout
@@ -278,7 +278,7 @@ def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
     for (_, width), rows in zip(passes, parts, strict=True):
         if np.frombuffer(rows, np.uint8)[::width].max(initial=0) > 4:
             raise UnreadableError("damaged PNG data (an unknown filter)")
-    stored = zlib.compress(b"".join(parts), 0)  # Pillow inflates by zlib, which refuses some of what isal reads
+    stored = zlib.compress(b"".join(parts), 0)  # Pillow uses zlib, which refuses some streams that isal accepts
     mode, *raw = _PILLOW[samples, info.bits]
     planes = [np.asarray(Image.frombytes(mode, size, stored, "zip", (how, png.interlaced))) for how in raw]
     joined = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
@@ -286,12 +286,12 @@ def _by_pillow(data: bytes, info: ImageHeader) -> Raster:
 
 
 def _unpacked(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:
-    """Rows of bytes as samples H×W×S."""
+    """Rows of bytes as samples, H×W×S."""
     return (rows.view(">u2").astype(np.uint16) if bits == 16 else rows).reshape(shape)
 
 
 def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
-    """The colours of indices; past the palette's end they are black, as in other readers."""
+    """The colours of palette indices; indices beyond the palette are black, as in other readers."""
     table = np.zeros((256, 4), np.uint8)
     table[:, 3] = 255
     table[: len(palette) // 3, :3] = np.frombuffer(palette[: len(palette) // 3 * 3], np.uint8).reshape(-1, 3)

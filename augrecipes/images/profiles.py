@@ -1,4 +1,4 @@
-"""Colour profiles (ICC): told by their names, and values converted from them to sRGB, as Pillow's LittleCMS does it."""
+"""Colour profiles (ICC): their names, and conversion of values to sRGB with Pillow's ImageCms (LittleCMS)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _COLOURS = 3
 
 
 def foreign_profile(header: ImageHeader) -> str:
-    """What the profile of a file is called, where it is not sRGB; else empty."""
+    """The name of a file's profile if it is not sRGB; else empty."""
     return _name(header.profile, header.format) if header.profile else ""
 
 
 def to_srgb(image: NDArray[np.uint8], header: ImageHeader) -> NDArray[np.uint8]:
-    """An image H×W×C of the file's colours, with alpha or without, in sRGB; values alone decide. UnreadableError."""
+    """Convert an image H×W×C, with or without alpha, from the file's profile to sRGB. Raises UnreadableError."""
     from PIL import Image
 
     count = 1 if image.shape[2] < _COLOURS else _COLOURS
@@ -54,7 +54,7 @@ def _transform(profile: bytes, file_format: str, mode: str) -> Any:
 
 
 def _opened(profile: bytes, file_format: str) -> Any:
-    """A profile as ImageCms has it; a PNG has it deflated behind its name."""
+    """Open a profile with ImageCms; in a PNG it is deflated after its name."""
     from PIL import ImageCms
 
     if file_format == "png":

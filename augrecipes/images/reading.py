@@ -1,6 +1,6 @@
-"""From a path to the bytes of a file, and from these to the format and header; or the reason why there is none.
+"""Reads the bytes of a file, and from these its format and header, or the reason why there is none.
 
-What a file is its first bytes say, never its name.
+The format follows from the first bytes, never from the name.
 
 >>> sniff(b"GIF89a...").title
 'GIF'
@@ -33,10 +33,10 @@ from augrecipes.progress import Progress
 from augrecipes.remote import RemoteError, remote_place
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-MaybeHeader = ImageHeader | str  # or why there is none
+MaybeHeader = ImageHeader | str  # or the reason why there is none
 MAX_BYTES = 2**30
 _FIRST = 4_096
-_ENOUGH, _LAST = 16_384, 4_096  # bytes that most headers are in, and most ends
+_ENOUGH, _LAST = 16_384, 4_096  # bytes at the start and end that suffice for most files
 _THREADS = 8
 
 _ALL = (jpeg.FORMAT, png.FORMAT, tiff_images.FORMAT, *pillow.ALL, arrays.FORMAT)
@@ -44,15 +44,15 @@ FORMATS: dict[str, Format] = {format.name: format for format in _ALL}
 
 
 def sniff(data: bytes) -> Format | None:
-    """The format that `data` begins with, or None for anything else."""
+    """The format of `data` by its first bytes, or None if it is unknown."""
     return next((format for format in FORMATS.values() if format.begins(data[:16])), None)
 
 
 def read_header(data: bytes) -> ImageHeader:
-    """The header of an image; `data` may be the beginning of a file where the format has its header there.
+    """The header of an image; `data` may be the beginning of a file if the format has its header there.
 
     Raises:
-        UnreadableError: not an image in a known format, or its header is cut or damaged.
+        UnreadableError: not an image in a known format, or its header is truncated or damaged.
     """
     if not data:
         raise UnreadableError("the file is empty")
@@ -71,7 +71,7 @@ def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[
 
     Args:
         paths: the files.
-        advance: called with how many are done, and of how many.
+        advance: called with the number of finished files, and of all.
 
     >>> read_headers(["missing.png"])
     ['no such file']
@@ -80,10 +80,10 @@ def read_headers(paths: Sequence[str], advance: Progress | None = None) -> list[
 
 
 def read_file_header(path: str) -> ImageHeader:
-    """The header of one file. Pixels are not decoded: damage in the middle of them is not noticed.
+    """The header of a file. Pixels are not decoded, so damage in them is not noticed.
 
     Raises:
-        UnreadableError: no such file, no image, or cut off.
+        UnreadableError: the file does not exist, is not an image, or is truncated.
     """
     first, last, size = read_ends(path, _ENOUGH, _LAST)
     try:
@@ -92,7 +92,7 @@ def read_file_header(path: str) -> ImageHeader:
     except UnreadableError:
         if len(first) == size:
             raise
-        read_all = True  # such as a JPEG behind a large colour profile
+        read_all = True  # for example a JPEG with a large colour profile
     if read_all:
         first = last = read_bytes(path)
         header = read_header(first)
@@ -105,21 +105,21 @@ def read_file_header(path: str) -> ImageHeader:
 def _header_or_reason(path: str) -> MaybeHeader:
     try:
         header = read_file_header(path)
-        return replace(header, layout=None, profile=_shared(header.profile))  # there may be a million of them
+        return replace(header, layout=None, profile=_interned(header.profile))  # there may be a million of them
     except UnreadableError as error:
         return str(error)
 
 
 @lru_cache(64)
-def _shared(profile: bytes) -> bytes:
-    """One object for equal profiles."""
+def _interned(profile: bytes) -> bytes:
+    """The same object for equal profiles."""
     return profile
 
 
 def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True) -> bytes:
-    """A whole file; where a `image` is wanted, of what is none only the beginning. Raises UnreadableError.
+    """The bytes of a file; with `image`, only the beginning of a file that is no image. Raises UnreadableError.
 
-    Of an array it is the open file, of which parts are read when they are asked for.
+    For an `.npy` file it is an OpenFile, which reads slices on demand.
     """
     if (place := remote_place(path)) is not None:
         with _server_errors():
@@ -132,11 +132,11 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
         if len(first) == size or (image and format is None):
             return first
         if format and format.header_at == "first":
-            read_header(first)  # tells what is none before all of it is read
+            read_header(first)  # raises for a damaged header before the whole file is read
         if format is arrays.FORMAT:
             return _ArrayFile(file.fileno())  # type: ignore[return-value]
         file.seek(0)
-        data = file.read(size) or b""  # in one piece: joining would copy it
+        data = file.read(size) or b""  # in one piece, since joining would copy it
         while len(data) < size and (part := file.read(size - len(data))):
             data += part
         return bytes(data)
@@ -149,15 +149,15 @@ class _ArrayFile(OpenFile):
 
 
 def open_file(path: PathLike) -> OpenFile:
-    """A regular file of any size. Raises UnreadableError."""
+    """Open a regular file of any size. Raises UnreadableError."""
     with _opened(path, sys.maxsize) as (file, _):
         return _ArrayFile(file.fileno())
 
 
 def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]:
-    """The first and the last bytes of a file, at most so many each, and its size. Raises UnreadableError.
+    """At most `first` bytes from the start and `last` bytes from the end of a file, and its size. UnreadableError.
 
-    A file of no more than `first` bytes comes whole as both.
+    A file of at most `first` bytes is returned whole as both.
     """
     if (place := remote_place(path)) is not None:
         with _server_errors():
@@ -175,7 +175,7 @@ def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]
 
 
 def stamp_of(path: PathLike) -> str:
-    """What tells a file from what takes its place: its size, time and first bytes; "gone" where it cannot be read.
+    """The fingerprint of a file by its size, times and first bytes; "gone" if it cannot be read.
 
     >>> stamp_of("nowhere")
     'gone'
@@ -197,32 +197,32 @@ def _check_size(size: int, max_bytes: int) -> None:
 
 @contextmanager
 def _server_errors() -> Iterator[None]:
-    """What a server, or the system, says about a file as an UnreadableError."""
+    """Turn the errors of a server or of the system into UnreadableError."""
     try:
         yield
     except OSError as error:
-        raise UnreadableError(str(error) if isinstance(error, RemoteError) else _why(error)) from None
+        raise UnreadableError(str(error) if isinstance(error, RemoteError) else _os_reason(error)) from None
 
 
 @contextmanager
 def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
-    """A regular file and its size."""
+    """Open a regular file; yields it and its size."""
     with _server_errors():
         try:
             handle = os.open(path, FLAGS)
         except ValueError as error:  # a zero byte in the name
             raise UnreadableError(f"cannot be opened: {error}") from None
         with os.fdopen(handle, "rb", buffering=0) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise UnreadableError("not a regular file")
-            _check_size(about.st_size, max_bytes)
-            yield file, about.st_size
+            _check_size(status.st_size, max_bytes)
+            yield file, status.st_size
 
 
-def _why(error: OSError) -> str:
+def _os_reason(error: OSError) -> str:
     known = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES, IsADirectoryError: errno.EISDIR}
     reasons = {errno.ENOENT: "no such file", errno.EISDIR: "a folder, not a file", errno.ELOOP: "a link to itself"}
     reasons |= dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to read it")
-    code = error.errno or known.get(type(error), 0)  # drivers of fsspec give no number
+    code = error.errno or known.get(type(error), 0)  # fsspec's drivers set no errno
     return reasons.get(code, f"cannot be read: {error.strerror or error}")

@@ -1,8 +1,8 @@
-"""Directories of TIFFs; and TIFFs whose samples are whole bytes, of any number and depth, read by strips and tiles.
+"""Directories of TIFFs; and TIFFs with samples of whole bytes, of any number and depth, read by strips and tiles.
 
-Pillow has few modes for more than three samples or 8 bits. Here it only unpacks: the strips or tiles that a window lies
-in are handed to it as a small TIFF of grey bytes, and what these bytes mean is said here. All that packs bytes, and not
-pixels as JPEG and WebP do, sees no difference.
+Pillow has few modes for more than three samples or 8 bits. So it is used only to decompress: the strips or tiles of a
+window are passed to it as a small TIFF of grey bytes, which are interpreted here. This works for all compressions of
+bytes, though not of pixels, such as JPEG and WebP.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from augrecipes.images.format import MOST_CHANNELS, MOST_PARTS, Area, Unreadable
 WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, PROFILE = 256, 257, 258, 274, 277, 34675  # tags
 _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, _KIND, _OLD_KIND = 262, 284, 317, 338, 339, 254, 255
 _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 259, 266, 278, 322, 323
-_PLACES = 273, 279, 324, 325  # of strips and of tiles: where they begin, and their bytes
+_PLACES = 273, 279, 324, 325  # offsets and byte counts of strips, and of tiles
 _USED = {WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, _PHOTOMETRIC, _PLANAR, _PREDICTOR, _EXTRA, _FORMAT, *_PLACES}
 _USED |= {PROFILE, _COMPRESSION, _FILL_ORDER, _STRIP_ROWS, _TILE_WIDTH, _TILE_HEIGHT}
-_NUMBERS = {1: "B", 7: "B", 3: "H", 4: "I", 16: "Q"}  # by their types
+_NUMBERS = {1: "B", 7: "B", 3: "H", 4: "I", 16: "Q"}  # struct codes of the types of tags
 _REDUCED_OR_MASK, _OLD_REDUCED = 5, 2
-_COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples of a colour, by the photometric interpretation; else 1
-_OTHER_COLOURS = (3, 4, 5, 6, 8, 9, 10)  # of a palette, a mask, CMYK, YCbCr, Lab
+_COLORANTS = {2: 3, 5: 4, 6: 3, 8: 3}  # samples per colour by photometric interpretation; else 1
+_OTHER_COLOURS = (3, 4, 5, 6, 8, 9, 10)  # palette, mask, CMYK, YCbCr, Lab
 _WHITE_IS_ZERO, _BLACK_IS_ZERO = 0, 1
 _ASSOCIATED = 1
-_ALPHA = (_ASSOCIATED, 2)  # extra samples that are alpha: colours are multiplied by it, or not
-_BYTES = (1, 5, 8, 32773, 32946, 34925, 50000)  # packings of bytes: none, LZW, deflate, PackBits, LZMA, Zstandard
-_KINDS = {1: "u", 2: "i", 3: "f"}  # of samples
+_ALPHA = (_ASSOCIATED, 2)  # extra samples that are alpha, premultiplied or not
+_BYTES = (1, 5, 8, 32773, 32946, 34925, 50000)  # compressions: none, LZW, deflate, PackBits, LZMA, Zstandard
+_KINDS = {1: "u", 2: "i", 3: "f"}  # numpy's kinds of samples
 _DTYPES = {(8 * n, form): f"{kind}{n}" for form, kind in _KINDS.items() for n in (1, 2, 4, 8) if kind + str(n) != "f1"}
 _DIFFERENCES, _FLOATING = 2, 3  # predictors
 _MOST_PAGES = 100
-_HEAD = 8  # bytes of the head of a TIFF
-_MOST = 1 << 26  # bytes that are unpacked at a time: Pillow refuses images of many pixels
+_HEAD = 8  # bytes of a TIFF's header
+_MOST = 1 << 26  # bytes decompressed at a time: Pillow refuses images of many pixels
 
 
 class Tags(dict[int, tuple[int, ...]]):
-    """What a directory says, by the number of each tag."""
+    """The values in a directory, by tag."""
 
     def first(self, tag: int, default: int) -> int:
-        """The first number of a tag, or the one that stands for it."""
+        """The first value of a tag, or a default."""
         return self[tag][0] if self.get(tag) else default
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Where the samples of an image lie, and how: in strips or tiles.
+    """The strips or tiles of an image.
 
     Attributes:
-        dtype: of the samples, as they are stored.
-        size: rows, columns, and samples of a pixel.
+        dtype: the stored dtype of samples.
+        size: rows, columns, and samples per pixel.
         block: rows and columns of a strip or tile.
-        places: int64 (planes, blocks, 2), where each begins, and its bytes; of one plane, or of as many as samples.
-        tiles: they are tiles, which go on past the edges.
-        packing: by its number.
-        predictor: 2 where a sample is told by its difference to the one before, 3 where the bytes of floats are.
-        fill: 2 where the bits of a byte begin with the lowest.
+        places: int64 (planes, blocks, 2), offset and byte count of each; for one plane, or one plane per sample.
+        tiles: whether they are tiles, which extend beyond the edges.
+        packing: the number of the compression.
+        predictor: 2: horizontal differences of samples; 3: of the bytes of floats.
+        fill: 2: the bits of a byte begin with the lowest.
     """
 
     dtype: np.dtype[Any]
@@ -75,12 +75,12 @@ class Blocks:
 
 
 def byte_order(data: bytes) -> str:
-    """That of a TIFF's numbers, as struct and numpy write it."""
+    """The byte order of a TIFF, as a code of struct and numpy."""
     return "<" if data[:1] == b"I" else ">"
 
 
 def directory(data: bytes, at: int | None = None) -> Tags:
-    """The tags of the first image of a TIFF, or of the one that is described at byte `at`. Raises struct.error."""
+    """The tags of the first image of a TIFF, or of the directory at byte `at`. Raises struct.error."""
     return _directory(data, _first(data) if at is None else at)[0]
 
 
@@ -90,7 +90,7 @@ def _first(data: bytes) -> int:
 
 
 def _directory(data: bytes, at: int, used: Set[int] = _USED) -> tuple[Tags, int]:
-    """The tags at a byte, of those that are of use, and where the next directory is."""
+    """The used tags of the directory at a byte, and the offset of the next directory."""
     count, entry, place = (
         byte_order(data) + code for code in (("Q", "HHQ8s", "Q") if b"+" in data[2:4] else ("H", "HHI4s", "I"))
     )
@@ -105,36 +105,36 @@ def _directory(data: bytes, at: int, used: Set[int] = _USED) -> tuple[Tags, int]
 
 
 def pages(data: bytes, most: int = _MOST_PAGES) -> list[int]:
-    """Where the images of a TIFF are described, in order; previews and masks of another one are none of their own."""
-    found, seen = list[int](), {0}
-    with suppress(struct.error):  # damage behind the first image is not ours to tell
+    """Offsets of the directories of a TIFF's images, in order, without previews and masks of other images."""
+    offsets, visited = list[int](), {0}
+    with suppress(struct.error):  # damage after the first image is ignored
         at = _first(data)
-        while len(found) < most and len(seen) <= MOST_PARTS and at not in seen:
-            seen.add(at)
+        while len(offsets) < most and len(visited) <= MOST_PARTS and at not in visited:
+            visited.add(at)
             tags, following = _directory(data, at, {_KIND, _OLD_KIND})
-            if not (found and (tags.first(_KIND, 0) & _REDUCED_OR_MASK or tags.first(_OLD_KIND, 0) == _OLD_REDUCED)):
-                found.append(at)
+            if not (offsets and (tags.first(_KIND, 0) & _REDUCED_OR_MASK or tags.first(_OLD_KIND, 0) == _OLD_REDUCED)):
+                offsets.append(at)
             at = following
-    return found
+    return offsets
 
 
 def with_first(data: bytes, at: int) -> bytes:
-    """The TIFF with the image that is described at byte `at` as its first."""
+    """The TIFF with the directory at byte `at` as its first."""
     code, size = ("Q", 8) if b"+" in data[2:4] else ("I", 4)
     return data[:size] + struct.pack(byte_order(data) + code, at) + data[2 * size :]
 
 
 def bands_and_alpha(tags: Tags) -> tuple[int, bool]:
-    """The samples of a pixel, where they are more than grey or colours and what the file says is alpha, or 0; and
-    whether the last sample of grey or colours is alpha."""
+    """The samples per pixel if there are more than grey or colours and declared alpha, else 0; and whether the last
+    sample of grey or colours is alpha."""
     count, colorants = tags.first(SAMPLES, 1), _COLORANTS.get(tags.first(_PHOTOMETRIC, 1), 1)
-    extra = tags.get(_EXTRA, (2,))  # four without a word are RGBA, as in other readers
+    extra = tags.get(_EXTRA, (2,))  # undeclared, four samples are RGBA, as in other readers
     bands = count if count > colorants + (extra[0] in _ALPHA) else 0
     return bands, not bands and count > colorants
 
 
 def bounds(tags: Tags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the strips or tiles of an image begin, and how many bytes each has. Raises UnreadableError."""
+    """The offsets and byte counts of the strips or tiles of an image. Raises UnreadableError."""
     starts, sizes = (tags.get(one) or tags.get(other, ()) for one, other in zip(_PLACES[:2], _PLACES[2:], strict=True))
     if not starts or len(starts) != len(sizes):
         raise UnreadableError("truncated or damaged: a TIFF without a whole table of its strips or tiles")
@@ -142,19 +142,20 @@ def bounds(tags: Tags) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def white(tags: Tags) -> bool:
-    """Whether the least sample of grey is white."""
+    """Whether 0 is white in grey images."""
     return bool(tags.first(_PHOTOMETRIC, 1) == _WHITE_IS_ZERO)
 
 
 def kind(tags: Tags) -> Any:
-    """That of the samples, as numpy has it: `u`, `i` or `f`; unusual ones count as `u`, of which no dtype comes."""
+    """numpy's kind of the samples: `u`, `i` or `f`; unknown ones count as `u`, for which `blocks` finds no dtype."""
     return _KINDS.get(tags.first(_FORMAT, 1), "u")
 
 
 def blocks(tags: Tags, order: str) -> Blocks | None:
-    """Where and how the samples lie, of bands and of what has not 8 bits; None where Pillow is to read them.
+    """The strips or tiles of an image with bands, or other than 8 bits; None for images that Pillow reads.
 
-    That is all of 8 bits, and what is no bytes, or colours of another kind than red, green, blue. UnreadableError.
+    Pillow reads grey and colours of 8 bits, samples that are not whole bytes, and other colours than RGB. Raises
+    UnreadableError.
     """
     bits, forms, count = {*tags.get(BITS, (1,))}, {*tags.get(_FORMAT, (1,))}, tags.first(SAMPLES, 1)
     dtype = _DTYPES.get((max(bits), max(forms)))
@@ -180,7 +181,7 @@ def blocks(tags: Tags, order: str) -> Blocks | None:
 
 
 def read(data: bytes, blocks: Blocks, part: Area) -> NDArray[Any]:
-    """Samples of a part, H×W×S, of which no more is unpacked than the strips or tiles it lies in. UnreadableError."""
+    """Samples of a part, H×W×S; decompresses only its strips or tiles. Raises UnreadableError."""
     tall, wide = blocks.block
     top, left, bottom, right = part.y0 // tall, part.x0 // wide, -(-part.y1 // tall), -(-part.x1 // wide)
     chosen = np.arange(top, bottom)[:, None] * -(-blocks.size[1] // wide) + np.arange(left, right)
@@ -191,11 +192,11 @@ def read(data: bytes, blocks: Blocks, part: Area) -> NDArray[Any]:
 
 
 def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) -> NDArray[Any]:
-    """Samples of rows × columns of strips or tiles, cut below `rows`; of all bands, or of one."""
+    """Samples of a grid of strips or tiles, up to `rows`, of all bands or one plane."""
     (tall, wide), (down, across, _), dtype = blocks.block, places.shape, blocks.dtype
     samples = blocks.size[2] // len(blocks.places)
-    width = wide * samples * dtype.itemsize  # bytes of a row of one
-    height = down * across * tall if blocks.tiles else rows  # of all, one below another
+    width = wide * samples * dtype.itemsize  # bytes of a block's row
+    height = down * across * tall if blocks.tiles else rows  # of all blocks, stacked vertically
     if (places < 0).any() or places.sum(axis=2).max() > len(data):
         raise UnreadableError("truncated: its TIFF data ends before the image does")
     if blocks.packing == 1 and blocks.fill == 1:
@@ -206,7 +207,7 @@ def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) ->
         stored = np.concatenate([_unpacked(data, blocks, few, lines, width) for few, lines in pieces])
     if blocks.tiles:
         stored = stored.reshape(down, across, tall, width).swapaxes(1, 2).reshape(down * tall, -1)[:rows]
-    if blocks.predictor == _FLOATING:  # all highest bytes of a row, then the next; differences of each
+    if blocks.predictor == _FLOATING:  # Adobe's floating-point predictor: differences of byte planes
         stored = np.add.accumulate(stored.reshape(rows, across, -1, samples), axis=2, dtype=np.uint8)
         stored = stored.reshape(rows, across, dtype.itemsize, -1).swapaxes(2, 3)
         return np.ascontiguousarray(stored).view(dtype.newbyteorder(">")).reshape(rows, across * wide, samples)
@@ -218,7 +219,7 @@ def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) ->
 
 
 def _copied(data: bytes, places: NDArray[np.int64], height: int, tall: int, width: int) -> NDArray[np.uint8]:
-    """Bytes of strips or tiles that are not packed, rows × bytes; of those that follow one another no copy."""
+    """Bytes of uncompressed strips or tiles, rows × bytes; without a copy if they are contiguous."""
     sizes = np.minimum(height - np.arange(len(places)) * tall, tall) * width
     if (places[:, 1] < sizes).any():
         raise UnreadableError("truncated or damaged: a strip or tile of a TIFF with too few bytes")
@@ -233,7 +234,7 @@ def _joined(data: bytes, starts: NDArray[np.int64], sizes: NDArray[np.int64]) ->
 
 
 def _unpacked(data: bytes, blocks: Blocks, places: NDArray[np.int64], height: int, width: int) -> NDArray[np.uint8]:
-    """Bytes of packed strips or tiles, rows × bytes: Pillow takes them for strips of grey, of a TIFF of their own."""
+    """Bytes of compressed strips or tiles, rows × bytes, decompressed by Pillow as strips of a grey TIFF."""
     from PIL import Image
 
     starts, sizes = places.T

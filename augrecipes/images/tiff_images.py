@@ -1,4 +1,4 @@
-"""TIFF: samples of whole bytes by `augrecipes.images.tiff`, others by Pillow; pages, also as channels of one image."""
+"""TIFF images, read by `augrecipes.images.tiff` or by Pillow; and pages as channels of one image."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Raster = NDArray[Any]
 
 
 def header(data: bytes) -> ImageHeader:
-    """The header of a TIFF, of its first image. Raises UnreadableError."""
+    """The header of the first image of a TIFF. Raises UnreadableError."""
     with pillow.errors("tiff"):
         return replace(_page_header(data), frames=len(tiff.pages(data)) or 1)
 
 
 def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
-    """The header of the first image of a TIFF, or of the one that is described at byte `at`."""
+    """The header of the first image of a TIFF, or of the directory at byte `at`."""
     tags = tiff.directory(data, at)
     bits, turn = max(tags.get(tiff.BITS, (1,))), tags.first(tiff.ORIENTATION, 1)
     least = int(np.sum(tiff.bounds(tags), axis=0).max())
@@ -42,7 +42,7 @@ def _page_header(data: bytes, at: int | None = None) -> ImageHeader:
 
 
 def page_headers(data: bytes, most: int) -> list[ImageHeader]:
-    """The headers of all images of a TIFF, `most` of them. Raises UnreadableError."""
+    """The headers of the images of a TIFF, at most `most`. Raises UnreadableError."""
     with pillow.errors("tiff"):
         return [_page_header(data, at) for at in tiff.pages(data, most)]
 
@@ -52,14 +52,14 @@ def as_stack(data: bytes, header: ImageHeader) -> ImageHeader:
     pages, first = page_headers(data, header.frames), replace(header, frames=1)
     for k, page in enumerate(pages):
         if page != first:
-            sizes = (f"{one.width}×{one.height}, {one.channels} channels of {one.bits} bits" for one in (page, first))
+            sizes = (f"{p.width}×{p.height}, {p.channels} channels of {p.bits} bits" for p in (page, first))
             raise UnreadableError(f"page {k + 1} cannot be a channel: it is {' and the first '.join(sizes)}")
     stored = pillow.SampleForm(max(page.layout.least for page in pages), pages=tuple(pages))
     return replace(header, color="other", bands=len(pages), frames=1, layout=stored)
 
 
 def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> Raster:
-    """Pixels of a part, H×W, H×W×3, H×W×4 where alpha is asked for, or all bands. Raises UnreadableError."""
+    """Pixels of a part, H×W, H×W×3, H×W×4 if alpha is requested, or all bands. Raises UnreadableError."""
     if info.layout.pages:
         return np.dstack([decode(data, page, 1, part) for page in info.layout.pages])
     if info.layout.blocks is None:
@@ -72,7 +72,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> 
 
 
 def labels(data: bytes, info: ImageHeader, part: Area) -> Raster:
-    """Label ids of a part: indices of a palette, grey of any depth, or colours. Raises UnreadableError."""
+    """Label ids of a part: palette indices, grey of any depth, or colours. Raises UnreadableError."""
     if info.bands:
         raise UnreadableError(f"a mask must be grey or have a palette; this image has {info.bands} bands")
     if info.layout.blocks is None:

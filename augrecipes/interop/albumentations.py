@@ -1,4 +1,4 @@
-"""Transforms of any release of albumentations as lines of a recipe, with what changed in a comment."""
+"""Conversion of transforms of any albumentations release to lines of a recipe, with comments on what changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.errors import RecipeError
-from augrecipes.interop.draft import Call, Item, LeftOut, Line, fault_of, takes_of
+from augrecipes.interop.draft import Call, Item, LeftOut, Line, argument_schemas, line_problem
 from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
@@ -21,20 +21,20 @@ from augrecipes.recipe import grammar, history, write
 _CLASS = "__class_fullname__"
 ALWAYS = "always_apply"
 _REFERENCES = "reference_images"
-# What never took always_apply.
-_UNTIMED = (*GROUPS, COMPOSE, "BboxParams", "KeypointParams")
+# Classes that never took always_apply.
+_WITHOUT_ALWAYS = (*GROUPS, COMPOSE, "BboxParams", "KeypointParams")
 UNKNOWN = "no release of albumentations has such an argument: 2.0.8 only warns of it, and does without"
 
 
-def saved_of(transform: Any) -> dict[str, Any]:
-    """What albumentations writes down of a transform; also arguments that it leaves out because they are empty.
+def saved_arguments(transform: Any) -> dict[str, Any]:
+    """The arguments that albumentations saves of a transform, and those that it omits because they are empty.
 
     >>> from augrecipes.compat.albumentations import A
-    >>> saved_of(A.Blur(blur_limit=3, p=0.2))
+    >>> saved_arguments(A.Blur(blur_limit=3, p=0.2))
     {'p': 0.2, 'blur_limit': [3, 3]}
     """
-    takes = takes_of(type(transform).__name__)
-    if hasattr(transform, _REFERENCES):  # which albumentations does not write down
+    takes = argument_schemas(type(transform).__name__)
+    if hasattr(transform, _REFERENCES):  # albumentations does not save them
         known = {key: getattr(transform, key) for key in (*takes, _REFERENCES) if hasattr(transform, key)}
         images = known[_REFERENCES] or ()
         known[_REFERENCES] = images if all(isinstance(image, str) for image in images) else ()
@@ -46,26 +46,26 @@ def saved_of(transform: Any) -> dict[str, Any]:
     return Arguments(result | empty).plain()
 
 
-def written_by(make: Callable[[Step], Any], name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What albumentations writes down of a step that is made with these arguments; None: its class refuses them."""
+def resolved_arguments(make: Callable[[Step], Any], name: str, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments that albumentations saves of a step built with `args`; None if its class refuses them."""
     own = {key: value for key, value in args.items() if key not in registry.RESERVED}
     try:
-        transform = saved_of(make(Step(name, Arguments(own), p=args.get("p"))))
+        transform = saved_arguments(make(Step(name, Arguments(own), p=args.get("p"))))
     except (RecipeError, TypeError, ValueError):
         return None
     return {key: to_name(key, value) for key, value in transform.items()}
 
 
-def named(call: Call) -> Iterator[Call]:
-    """The call with every argument by its name: as today's class has them by place, and as earlier ones had.
+def calls_by_name(call: Call) -> Iterator[Call]:
+    """Yield the call with its positional arguments named: by the order of today's class, and of earlier releases.
 
-    >>> list(named(Call("GaussNoise", {"_args_": [[50, 200]]})))[1].args
+    >>> list(calls_by_name(Call("GaussNoise", {"_args_": [[50, 200]]})))[1].args
     {'var_limit': [50, 200]}
     """
-    takes = [key for key in takes_of(call.name) if key != "p"]
+    takes = [key for key in argument_schemas(call.name) if key != "p"]
     before = history.PLACES.get(call.name, " ".join(takes)).split()
     orders = [[*takes, "p"], [*before, ALWAYS, "p"]]
-    if call.name in _UNTIMED:
+    if call.name in _WITHOUT_ALWAYS:
         orders = [[*dict.fromkeys([*before, "p"])]]
     if call.name in OUTPUTS or is_old(call):
         orders.reverse()
@@ -75,15 +75,15 @@ def named(call: Call) -> Iterator[Call]:
 
 
 def is_old(call: Call) -> bool:
-    """Whether a transform was written for a release before 2.0, by names that are gone."""
+    """Whether a transform was written for a release before 2.0, by arguments that were removed."""
     return ALWAYS in call.args or history.predates(call.name, call.args)
 
 
 def _step(call: Call) -> Item:
-    """One transform with the names of today; left out where nothing that the class takes comes of it."""
+    """A transform as a line with today's names; a LeftOut if no reading of it gives valid arguments."""
     left: list[Item] = []
-    for each in named(call):
-        result = LeftOut(call.name, each.unread, call.place) if each.unread else _taken(_line(each))
+    for each in calls_by_name(call):
+        result = LeftOut(call.name, each.unread, call.place) if each.unread else _accepted(_line(each))
         if isinstance(result, Line) and not result.unsupported:
             return result
         left.append(result)
@@ -92,27 +92,27 @@ def _step(call: Call) -> Item:
 
 def _line(call: Call) -> Line:
     line = Line(history.CLASSES.get(call.name, call.name), place=call.place)
-    gone, takes = call.name in history.CLASSES, takes_of(line.name)
+    gone, takes = call.name in history.CLASSES, argument_schemas(line.name)
     if gone:
         line.comments.append(f"was {call.name}: {write.flow(call.args)}" if call.args else f"was {call.name}")
     was: list[str] = []
     for key, value in call.args.items():
-        said = f"{key}: {write.flow(value)}"
+        text = f"{key}: {write.flow(value)}"
         if key == ALWAYS:
-            was += [said] if value is True else []
+            was += [text] if value is True else []
         elif (call.name, key) in history.REMOVED:
             if not history.is_idle(call.name, key, value):
                 line.unsupported[key] = value, history.REMOVED[call.name, key]
             elif value is not None:
-                line.comments.append(f"was {said}, which did nothing")
+                line.comments.append(f"was {text}, which did nothing")
         elif (new := history.current_arguments(call.name, key, call.args)) is None:
             line.unsupported[key] = value, UNKNOWN
         else:
             line.args |= new
             if key in takes and new and new != {key: to_name(key, value)}:
-                line.comments.append(f"was {said}")
+                line.comments.append(f"was {text}")
             elif key not in takes and value is not None:
-                was.append(said)
+                was.append(text)
     if call.args.get(ALWAYS) is True:
         line.args["p"] = 1.0
     if was and not gone:
@@ -123,9 +123,9 @@ def _line(call: Call) -> Line:
     return line
 
 
-def _taken(line: Line) -> Item:
-    """The line where its class takes it, if need be with values as the class corrects them; else it is left out."""
-    while (fault := fault_of(line)) is not None:
+def _accepted(line: Line) -> Item:
+    """The line if its class accepts it, perhaps with values as the class corrects them; else a LeftOut."""
+    while (fault := line_problem(line)) is not None:
         where = fault.name.removeprefix(line.name).removeprefix(".")
         key = where.partition(".")[0]
         before, after = line.args.get(key), _corrected(line.name, line.args).get(key)
@@ -138,23 +138,21 @@ def _taken(line: Line) -> Item:
             return LeftOut(line.name, f"{where}: {fault.message}" if where else fault.message, line.place)
         line.args[key] = after
         line.comments.append(f"was {key}: {write.flow(before)}, which the class takes as {write.flow(after)}")
-    if line.unsupported:  # what a class writes down for its parents, and takes no more, is not
-        handed_on = _corrected(line.name, line.args)
+    if line.unsupported:  # saved arguments that the class derives from the others need no mention
+        derived = _corrected(line.name, line.args)
         line.unsupported = {
-            key: unsupported
-            for key, unsupported in line.unsupported.items()
-            if handed_on.get(key, ...) != unsupported[0]
+            key: problem for key, problem in line.unsupported.items() if derived.get(key, ...) != problem[0]
         }
     return line
 
 
 def _corrected(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the class has them once it has corrected what it warns of; empty where it refuses them."""
-    return written_by(registry.corrected, name, args) or {}
+    """The arguments after the class's own corrections, of which it warns; empty if it refuses them."""
+    return resolved_arguments(registry.corrected, name, args) or {}
 
 
 def lines(calls: Sequence[Call]) -> list[Item]:
-    """The calls as lines, one after another; what no recipe can hold is among them as left out."""
+    """The calls as lines in order; a LeftOut stands for a call that no recipe can hold."""
     result: list[Item] = []
     for call in calls:
         item = _item(call)
@@ -167,10 +165,10 @@ def _item(call: Call) -> Item:
     if call.unread:
         return LeftOut(call.name, REFUSED["Lambda"] if call.name == "Lambda" else call.unread, call.place)
     if call.name in (*GROUPS, history.FLIP):
-        call = next(named(call), call)
+        call = next(calls_by_name(call), call)
     if call.name == COMPOSE:
         inside = lines(call.children or ())
-        return _whole_or_less(Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, inside))
+        return _checked_group(Line(groups.SEQUENTIAL, {"p": call.args.get("p", 1.0)}, call.place, inside))
     if call.name in GROUPS:
         return _group(call)
     if call.name == history.FLIP:
@@ -192,7 +190,7 @@ def _item(call: Call) -> Item:
 
 
 def _with_references(call: Call) -> Call:
-    """The call with reference images that are paths under the name that they have here."""
+    """The call with its paths of reference images renamed to `references`."""
     args = {key: value for key, value in call.args.items() if key not in ("read_fn", "metadata_key", _REFERENCES)}
     args |= {"references": call.args[_REFERENCES]} if _REFERENCES in call.args else {}
     is_read = args.get("references") or "_args_" in args
@@ -201,16 +199,16 @@ def _with_references(call: Call) -> Call:
 
 
 def _flip(call: Call) -> Item:
-    """One of the two flips, or both at once, each as likely."""
+    """The former Flip as OneOf: a horizontal flip, a vertical flip, or both, equally likely."""
     p = 1.0 if call.args.get(ALWAYS) is True else call.args.get("p", 0.5)
     each, both = ([Line(name, {"p": 1.0}, call.place) for name in history.FLIPS] for _ in range(2))
     inside: list[Item] = [*each, Line(groups.SEQUENTIAL, {"p": 1.0}, call.place, [*both])]
     line = Line(groups.ONE_OF, {"p": p}, call.place, inside, [f"was {call.name}"])
     line.unsupported = {key: (value, UNKNOWN) for key, value in call.args.items() if key not in ("p", ALWAYS)}
-    return _whole_or_less(line)
+    return _checked_group(line)
 
 
-# What albumentations' groups do where nothing is said, and ours do not.
+# Defaults of albumentations' groups that differ from ours.
 _DEFAULTS: dict[str, tuple[str, Any]] = {
     groups.ONE_OF: ("p", 0.5),
     groups.SEQUENTIAL: ("p", 0.5),
@@ -241,11 +239,11 @@ def _group(call: Call) -> Item:
         line.comments.append(f"was n: {n}, of the steps that are left")
     if call.name == groups.ONE_OF:
         line.steps = [_gated(child) if isinstance(child, Line) else child for child in inside]
-    return _whole_or_less(line)
+    return _checked_group(line)
 
 
 def _gated(child: Line) -> Line:
-    """A step of OneOf; one that acts less often than it is picked has a group around it with its weight."""
+    """A step of OneOf; a step with p below 1 gets a group around it that carries p as its weight."""
     p = child.args.get("p", 1.0)
     if child.name not in groups.GATED or p == 1:
         return child
@@ -253,10 +251,10 @@ def _gated(child: Line) -> Line:
     return Line(groups.SEQUENTIAL, {"p": p}, child.place, [child])
 
 
-def _whole_or_less(line: Line) -> Item:
-    """A group; one of which nothing is left is left out with it."""
+def _checked_group(line: Line) -> Item:
+    """The group, checked; a LeftOut if no step of it is left, or it is not valid."""
     if any(isinstance(child, Line) for child in line.steps or ()):
-        fault = fault_of(line)
+        fault = line_problem(line)
         return line if fault is None else LeftOut(line.name, f"{fault.name}: {fault.message}", line.place)
     names = ", ".join(child.name for child in line.steps or ()) or "nothing"
     why = f"holds {names}" + (f": {line.steps[0].why}" if line.steps and isinstance(line.steps[0], LeftOut) else "")

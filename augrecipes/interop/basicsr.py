@@ -1,4 +1,4 @@
-"""Option files of BasicSR and its kin as recipes: windows and turns of pairs, or of what a degradation makes."""
+"""Conversion of option files of BasicSR and its forks: crops and flips of pairs, real ones or made by degradation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from augrecipes.ops.groups import DEGRADE, ONE_OF
 from augrecipes.recipe.nodes import MappingNode, Node
 
 _DATA, _DEGRADATIONS = "datasets", "degradations"
-_BESIDE = ("network_g", "scale", "model_type")  # one of these beside the data sets tells an option file
+_BESIDE = ("network_g", "scale", "model_type")  # an option file has one of these beside `datasets`
 _PAIRS, _MADE = ("pairedimagedataset", "paired"), ("realesrgandataset", "otf")
 _PLAIN, _FACES, _MIXED = "singlegtdataset", "ffhqdataset", "realesrganpaireddataset"
 _KNOWN = "PairedImageDataset, RealESRGANDataset, RealESRGANPairedDataset, SingleGtDataset, FFHQDataset, paired, otf"
@@ -23,32 +23,32 @@ _MOVING = ("video", "recurrent", "reds", "vimeo")
 # Keys that only traiNNer-redux has.
 _REDUX = ("lq_size", "lq_usm", "resize_mode_list", "resize_mode_list2", "resize_mode_list3")
 _HR, _LR = "hr", "lr"
-# What mixes batches, by its name there: the step, its arguments, and why there is none where grids differ, or at all.
+# Batch mixing by its name there: the step, its arguments, and why it has none, at all or for different scales.
 _MIXING: dict[str, tuple[str, dict[str, Any], str]] = FOREIGN["basicsr"]["mixing"]
 _IDLE: list[str] = FOREIGN["basicsr"]["idle"]  # keys of a data set that say nothing of a sample
-# Keys of a file's top that look as if a degradation had them.
+# Top-level keys that look like a degradation's.
 _DEGRADING = re.compile("noise|blur|jpeg|resize|kernel|sinc|beta[gp]|lines")
 _LOST: dict[str, str] = FOREIGN["basicsr"]["lost"]  # keys that are not imported and what to do instead; "": others
 _COLORS = {"rgb": "rgb", "y": "y", "yuv444": "ycbcr"}  # of the network's input
 
 
 def is_options(document: Document) -> bool:
-    """Whether there are data sets beside a network or a scale."""
+    """Whether the document has `datasets` beside a network or a scale."""
     keys = document.top.entries.keys() if isinstance(document.top, MappingNode) else ()
     return isinstance(_at(document.top, _DATA), MappingNode) and any(key in keys for key in _BESIDE)
 
 
 def _at(node: Node | None, key: str) -> MappingNode | None:
-    """The mapping at a key of another one."""
+    """The mapping at a key of a mapping, or None."""
     result = node.entries.get(key) if isinstance(node, MappingNode) else None
     return result if isinstance(result, MappingNode) else None
 
 
 def draft_of_options(document: Document) -> RecipeDraft:
-    """What the training data goes through, as a recipe.
+    """The draft of a recipe for the training data.
 
     Raises:
-        RecipeError: video, data sets of other kinds, or values that cannot be; names key and line.
+        RecipeError: video, data sets of other kinds, or invalid values; the error names key and line.
     """
     top, data = document.top, _at(document.top, _DATA)
     train = _at(data, "train")
@@ -59,12 +59,12 @@ def draft_of_options(document: Document) -> RecipeDraft:
     degradations = _at(top, _DEGRADATIONS)
     sections = [train] if degradations is None else [degradations, train]
     options = OptionFile(train.place, top, *sections)
-    said = options.get("type", "")
-    name = str(said).lower()
+    kind = options.get("type", "")
+    name = str(kind).lower()
     if any(word in name for word in _MOVING) or options.get("num_frame"):
-        options.refuse("type", f"{said} is of video, and a recipe works on images: there is no import for it")
+        options.refuse("type", f"{kind} is of video, and a recipe works on images: there is no import for it")
     if name not in (*_PAIRS, *_MADE, _PLAIN, _FACES, _MIXED):
-        options.refuse("type", f"{said!r} is not a data set that can be imported; known are {_KNOWN}")
+        options.refuse("type", f"{kind!r} is not a data set that can be imported; known are {_KNOWN}")
     if options.node(_DEGRADATIONS) and degradations is None:
         options.refuse(_DEGRADATIONS, "must be a table of options, beside `datasets` and not in it")
     if name == _MIXED:
@@ -88,7 +88,7 @@ def draft_of_options(document: Document) -> RecipeDraft:
 
 
 def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: bool) -> None:
-    """Windows at two scales, and how the low resolution is made."""
+    """Fill in crops at two scales, and the degradation that makes the low resolution."""
     scale = options.whole("scale")
     usual = "patch_size" if name in (_PAIRS[1], _MADE[1]) else "gt_size"
     key = next((key for key in (usual, "lq_size", "patch_size", "gt_size") if options.node(key)), usual)
@@ -122,7 +122,7 @@ def _fill_pair(draft: RecipeDraft, options: OptionFile, name: str, *, redux: boo
 
 
 def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str, usual: Mapping[str, float]) -> None:
-    """What mixes the pairs of a batch, one of several by weight."""
+    """Fill in the steps that mix the pairs of a batch, of which one is drawn by weight."""
     on_one_grid, at = draft.keys["scales"][_HR] == 1, options.at(key)
     lines: list[Item] = []
     acting = 0.0
@@ -141,10 +141,10 @@ def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str,
 
 
 def _turns(train: OptionFile, *, rotated: bool = True) -> list[Item]:
-    """`use_hflip` mirrors; `use_rot` turns over and transposes, so that with both all eight places are as likely."""
-    mirrored, turned = train.flag("use_hflip", otherwise=rotated), rotated and train.flag("use_rot", otherwise=True)
-    names = ("D4",) if mirrored and turned else ("HorizontalFlip",) * mirrored + ("VerticalFlip", "Transpose") * turned
-    where = train.at("use_rot" if turned else "use_hflip")
+    """The flips: `use_hflip` mirrors, `use_rot` flips vertically and transposes; both together are a uniform D4."""
+    mirrors, rotates = train.flag("use_hflip", otherwise=rotated), rotated and train.flag("use_rot", otherwise=True)
+    names = ("D4",) if mirrors and rotates else ("HorizontalFlip",) * mirrors + ("VerticalFlip", "Transpose") * rotates
+    where = train.at("use_rot" if rotates else "use_hflip")
     return [Line(name, {"p": 1.0 if name == "D4" else 0.5}, where) for name in names]
 
 
@@ -157,7 +157,7 @@ def _output(train: OptionFile) -> dict[str, Any]:
 
 
 def _data(draft: RecipeDraft, train: OptionFile, data: MappingNode, name: str) -> None:
-    """How the same files are read here."""
+    """Fill in the calls that read the same files."""
     recipe, has_low = f"{draft.name}.yaml", name in (*_PAIRS, _MIXED)
     draft.dataset = _call(train, recipe, has_low=has_low)
     if key := next((key for key in ("batch_size_per_gpu", "batch_size") if train.get(key)), ""):
@@ -193,7 +193,7 @@ def _call(options: OptionFile, recipe: str, *, has_low: bool, mode: str = "") ->
 
 
 def _name_unread(draft: RecipeDraft, options: OptionFile, sections: Sequence[MappingNode], *, degraded: bool) -> None:
-    """Name every key that nobody asked for; the last section is the file's top, much of which is of no sample."""
+    """Refuse or note every unread key; most keys of the last section, the file's top, do not concern samples."""
     idle: dict[str, None] = {}
     for section in sections:
         for key, at in options.unread(section):

@@ -1,4 +1,4 @@
-"""How much reading one source may take, and the memory that its values may fill."""
+"""The budget of reading one source: a limit on work, and on the memory of its values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from augrecipes.errors import Diagnostic, RecipeError
 
-MOST = 600_000  # parts of source and of values that are gone through or made: some seconds, and some 100 MB
+MOST = 600_000  # parts of source and of values visited or created: some seconds, and some 100 MB
 _WHY = "too much to read: leave only the pipeline and what it needs in the file; or give FILE.py:NAME, which runs it"
-FOR_MATCHES = 0.4  # the share that reading source leaves for what is found in it
+FOR_MATCHES = 0.4  # the fraction that reading source leaves for the pipelines in it
 
 
 @dataclass(slots=True)
@@ -26,11 +26,11 @@ _here: ContextVar[_ReadingBudget | None] = ContextVar("import budget", default=N
 
 @contextmanager
 def bounded(file: str, between: Callable[[], object] = bool) -> Iterator[None]:
-    """Let what is read in here have one budget, that of what is around it where there is one.
+    """Limit reading inside the block to one budget; a nested block shares the outer one's.
 
     Args:
-        file: whose name the error has.
-        between: called at every step; what it raises ends the reading.
+        file: the source's name, for the error.
+        between: called at every step; an exception of it ends the reading.
     """
     token = _here.set(_here.get() or _ReadingBudget(file, between))
     try:
@@ -41,10 +41,10 @@ def bounded(file: str, between: Callable[[], object] = bool) -> Iterator[None]:
 
 
 def spend(work: int = 1) -> float:
-    """Count work, or memory; the share of the budget that is left.
+    """Count work or memory; return the fraction of the budget that is left.
 
     Raises:
-        RecipeError: it is more than one source may take.
+        RecipeError: the budget is used up.
     """
     if (budget := _here.get()) is None:
         return 1.0

@@ -1,4 +1,4 @@
-"""A Compose as a draft: its steps, what its boxes and points are, and what leaves it."""
+"""Conversion of a Compose to a draft: its steps, its boxes and keypoints, and its output."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import atan, degrees, sqrt
 from typing import Any
 
 from augrecipes.interop import outputs
-from augrecipes.interop.albumentations import is_old, lines, named
-from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, takes_of, walk
+from augrecipes.interop.albumentations import calls_by_name, is_old, lines
+from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, argument_schemas, walk
 from augrecipes.lint.record import along
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
@@ -26,26 +26,26 @@ _ONE_IMAGE = (
 )
 _PARAMS = {"bbox_params": ("boxes", Boxes), "keypoint_params": ("keypoints", Keypoints)}
 _TARGETS = "additional_targets"
-# Arguments of Compose that are told apart below, and those that change no sample.
+# Arguments of Compose that are converted below, and those that do not change samples.
 _READ = ("p", *_PARAMS, _TARGETS, "seed", "mask_interpolation")
 _SILENT = ("is_check_shapes", "strict", "save_applied_params", "return_params", "save_key", "always_apply")
 _OUTERMOST = "only the outermost Compose can have it"
-# Arguments of BboxParams and KeypointParams that recipes do not have, the value that means what recipes do, and why.
+# Arguments of BboxParams and KeypointParams that recipes lack: the value that matches recipes, and why others do not.
 _FIXED: dict[str, list[Any]] = FOREIGN["albumentations"]["params"]
-# The affine part that ElasticTransform had before release 1.4.12.
+# ElasticTransform's affine part, before release 1.4.12.
 _OWNER, _ARGUMENT = "ElasticTransform", "alpha_affine"
 _SHARED = ("interpolation", "border_mode", "fill", "fill_mask")
-_AS_WIDE = 1 / sqrt(2)  # a range of even draws varies as much as the difference of two, each of half its width
+_WIDTH_RATIO = 1 / sqrt(2)  # a uniform range of this width has the variance of the difference of two of width 1
 
 
 def convert(draft: RecipeDraft, call: Call) -> None:
-    """Put what a Compose does into a draft; a lone transform is a Compose of itself."""
-    call = _named(call)
+    """Fill a draft from a Compose; a lone transform counts as a Compose of itself."""
+    call = _with_names(call)
     if call.name != COMPOSE:
         call = Call(COMPOSE, {}, (call,), call.place)
     sample = outputs.SampleState(draft, {"dtype": "uint8", "layout": "hwc"}, cuts=True)
-    sample.finish(outputs.lines_by(_made, call.children or (), sample))
-    if not _holds("output", draft, call.place):
+    sample.finish(outputs.convert_calls(_lines_of_call, call.children or (), sample))
+    if not _is_valid("output", draft, call.place):
         draft.keys["output"] = {"dtype": "uint8", "layout": "hwc"}
         del draft.remarks["output"]
     _add_affines(draft)
@@ -58,7 +58,7 @@ def convert(draft: RecipeDraft, call: Call) -> None:
             name = last.removeprefix("was ").partition(",")[0]
             draft.note(f"The Compose acted with p {flow(p)} only; its {name} always does now.")
     draft.keys["inputs"] = sample.inputs | _inputs(call, draft)
-    if not draft.keys["inputs"] or not _holds("inputs", draft, call.place):
+    if not draft.keys["inputs"] or not _is_valid("inputs", draft, call.place):
         del draft.keys["inputs"]
     _note_defaults(call, draft)
     names = sorted({line.name for line in draft.lines() if line.steps is None and op_record(line.name).is_corrected})
@@ -71,14 +71,14 @@ def convert(draft: RecipeDraft, call: Call) -> None:
         if key not in (*_READ, *_SILENT) and value is not None:
             draft.refuse(key, "no argument of Compose: take it out", call.place)
     for each in (each for each in call.walk() if each.name == COMPOSE):
-        if _further(each):
+        if _additional_targets(each):
             draft.refuse(_TARGETS, _ONE_IMAGE if each is call else _OUTERMOST, each.place)
         for key in _PARAMS if each is not call else ():
             if each.args.get(key):
                 draft.refuse(key, _OUTERMOST, each.place)
     key, value = "mask_interpolation", call.args.get("mask_interpolation")
     for line in draft.lines() if value is not None else ():
-        if line.steps is None and key in takes_of(line.name):
+        if line.steps is None and key in argument_schemas(line.name):
             line.args[key] = to_name(key, value)
     if (seed := call.args.get("seed")) is not None:
         draft.note(
@@ -87,37 +87,37 @@ def convert(draft: RecipeDraft, call: Call) -> None:
         )
 
 
-def _named(call: Call) -> Call:
-    """The call with arguments of groups and outputs by name; ReplayCompose, which only notes its draws, as Compose."""
+def _with_names(call: Call) -> Call:
+    """The call with named arguments of groups and outputs; a ReplayCompose, which only records draws, as Compose."""
     if call.name == REPLAY_COMPOSE:
         call = replace(call, name=COMPOSE, args={key: value for key, value in call.args.items() if key != "save_key"})
     if call.children is None and call.name not in OUTPUTS:
         return call
-    call = next(named(call), call)
-    return call if call.children is None else replace(call, children=tuple(map(_named, call.children)))
+    call = next(calls_by_name(call), call)
+    return call if call.children is None else replace(call, children=tuple(map(_with_names, call.children)))
 
 
-def _holds(key: str, draft: RecipeDraft, place: nodes.Place) -> bool:
-    """Whether a key is as recipes have it; what is wrong with it is refused."""
-    faults = RecipeDraft("t", "", place, {key: draft.keys[key]}).faults()
-    for fault in faults:
-        draft.refuse(fault.name, fault.message, place)
-    return not faults
+def _is_valid(key: str, draft: RecipeDraft, place: nodes.Place) -> bool:
+    """Whether a top-level key of the draft is valid; if not, its problems are refused."""
+    problems = RecipeDraft("t", "", place, {key: draft.keys[key]}).problems()
+    for problem in problems:
+        draft.refuse(problem.name, problem.message, place)
+    return not problems
 
 
-def _further(call: Call) -> Any:
-    """Additional targets of a Compose, without those that it has anyway."""
+def _additional_targets(call: Call) -> Any:
+    """The additional targets of a Compose, without those that have their standard meaning."""
     targets = call.args.get(_TARGETS)
     return {key: value for key, value in targets.items() if key != value} if isinstance(targets, Mapping) else targets
 
 
 def _inputs(call: Call, draft: RecipeDraft) -> dict[str, Any]:
-    """What the boxes and the points of a Compose are, as `inputs:` has them."""
+    """The `inputs:` of a recipe from the bbox_params and keypoint_params of a Compose."""
     result: dict[str, Any] = {}
     for key, (name, model) in _PARAMS.items():
         params = call.args.get(key)
         if isinstance(params, Call):
-            params = next(named(params), params).args
+            params = next(calls_by_name(params), params).args
         if isinstance(params, Mapping):
             result[name] = _params(params, model, name, draft, call.place)
         elif params is not None:
@@ -126,8 +126,8 @@ def _inputs(call: Call, draft: RecipeDraft) -> dict[str, Any]:
 
 
 def _note_defaults(call: Call, draft: RecipeDraft) -> None:
-    """Say which defaults were others where a part of the pipeline was written for an earlier release."""
-    calls = [next(named(each), each) for each in call.walk()]
+    """Note the defaults that have changed if a part of the pipeline was written for an earlier release."""
+    calls = [next(calls_by_name(each), each) for each in call.walk()]
     if not any(map(is_old, call.walk())):
         return
     more = {each.name: history.old_defaults(each.name, each.args, each.args) for each in calls if not is_old(each)}
@@ -138,24 +138,24 @@ def _note_defaults(call: Call, draft: RecipeDraft) -> None:
         )
 
 
-def _made(call: Call, sample: outputs.SampleState) -> list[Item]:
-    """The lines of a call; none of one that `output:` stands for, nor of a group around such that always acts."""
-    if outputs.is_last(call):
-        outputs.put_last(call, sample)
+def _lines_of_call(call: Call, sample: outputs.SampleState) -> list[Item]:
+    """The lines of a call; a call that becomes the `output:` has none, even inside groups that always act."""
+    if outputs.is_output(call):
+        outputs.move_to_output(call, sample)
         return []
-    if outputs.is_whole(call, sample):
+    if outputs.restores_uint16(call, sample):
         sample.output["dtype"] = "uint16"
         return []
     usual = {COMPOSE: 1.0, SEQUENTIAL: 0.5}.get(call.name)
     if usual and call.args.get("p", usual) == 1 and any(each.name in OUTPUTS for each in call.walk()):
-        return outputs.lines_by(_made, call.children or (), sample)
+        return outputs.convert_calls(_lines_of_call, call.children or (), sample)
     return lines([call])
 
 
 def _params(
     params: Mapping[str, Any], model: type[Boxes] | type[Keypoints], name: str, draft: RecipeDraft, place: nodes.Place
 ) -> dict[str, Any]:
-    """BboxParams or KeypointParams as `inputs:` has them."""
+    """The value for `inputs:` from BboxParams or KeypointParams."""
     known = {field.name for field in fields(model)}
     result: dict[str, Any] = {"labels": None}
     for key, value in params.items():
@@ -177,22 +177,22 @@ def _params(
 
 
 def affine_of(pixels: float, height: float, width: float) -> dict[str, Any]:
-    """Arguments of Affine that move an image as much as three of its points do that are drawn `pixels` around theirs.
+    """Arguments of Affine that match ElasticTransform's former affine part.
 
-    The points were a third of the shorter side off the middle.
+    That mapped three points, a third of the shorter side from the centre, each displaced by up to `pixels`.
 
     >>> affine_of(20, 300, 300)["scale"]["x"], affine_of(20, 300, 300)["translate_px"]["x"]
     ([0.859, 1.141], [-14, 14])
     """
-    part = _AS_WIDE * pixels / (min(height, width) // 3)
-    turn, shift = round(degrees(atan(part)), 2), round(_AS_WIDE * pixels)
+    part = _WIDTH_RATIO * pixels / (min(height, width) // 3)
+    turn, shift = round(degrees(atan(part)), 2), round(_WIDTH_RATIO * pixels)
     scale = [round(1 - part, 3), round(1 + part, 3)]
     both: dict[str, Any] = {"scale": scale, "shear": [-turn, turn], "translate_px": [-shift, shift]}
     return {key: {"x": value, "y": list(value)} for key, value in both.items()}
 
 
 def _add_affines(draft: RecipeDraft) -> None:
-    """Put an Affine in front of each ElasticTransform that had one of its own, in images of a known size."""
+    """Insert an Affine before each ElasticTransform that had an affine part, if the image size is known there."""
     if not any(_ARGUMENT in line.unsupported for line in draft.lines()):
         return
     recipe = draft.recipe()

@@ -1,7 +1,7 @@
-"""Configs that name the classes they build, YAML, JSON or Python, of Hydra, LightningCLI and the MM frameworks.
+"""Configs that name the classes they build: YAML, JSON or Python of Hydra, LightningCLI and the MM frameworks.
 
-Nothing is built and nothing run. A list, or a mapping, of what names transforms is a pipeline, wherever in the config
-it stands; the keys that lead to it say whether it is for training or for validation.
+Nothing is built or run. A list or mapping whose entries name transforms is a pipeline, wherever it stands in the
+config; the keys that lead to it say whether it is for training or for validation.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _PACKAGES = {
     "timm": TORCHVISION,
     transforms.RFDETR: transforms.RFDETR,
 }
-_ORDER = "order"  # a list of the names of those beside it
-# What a pipeline was, in a config and in Python source.
+_ORDER = "order"  # the key of a list that orders its siblings
+# The origin of a pipeline in words, in a config and in Python source.
 _ORIGINS = {
     ALBUMENTATIONS: ("a config of albumentations' transforms", "a Compose in Python source"),
     TORCHVISION: ("a config of torchvision's transforms", "torchvision's transforms in Python source"),
@@ -40,11 +40,11 @@ _ORIGINS = {
     transforms.RFDETR: ("an aug_config of RF-DETR",) * 2,
 }
 _PREPROCESSOR = "data_preprocessor"
-# What a Compose is given beside its transforms.
+# Arguments of a Compose beside its transforms.
 _SETTINGS = ("bbox_params", "keypoint_params", "additional_targets")
-_NAMED = re.compile(r"\$\{\s*([\w\[\]-][\w.\[\]-]*)\s*\}")  # OmegaConf's `${a.b}`
-_RESOLVERS = ("${as_", "${torch", "${get_")  # which run code
-_MOST = 16  # that lead to each other
+_INTERPOLATION = re.compile(r"\$\{\s*([\w\[\]-][\w.\[\]-]*)\s*\}")  # OmegaConf's `${a.b}`
+_RESOLVERS = ("${as_", "${torch", "${get_")  # resolvers that run code
+_MOST = 16  # interpolations in a chain
 _ELSEWHERE = (
     "in line {} names no single value of this file: write the value, or import the config as composed "
     "(`python train.py --cfg job --resolve`)"
@@ -52,12 +52,12 @@ _ELSEWHERE = (
 
 
 def is_config(document: Document) -> bool:
-    """Whether it is Python, or there is a pipeline in the config."""
+    """Whether the document is Python, or a config with a pipeline."""
     return (is_python(document.file) and bool(document.text)) or holds(document)
 
 
 def holds(document: Document) -> bool:
-    """Whether there is a pipeline in a document."""
+    """Whether a document has a pipeline."""
     try:
         return bool(_matches(document)[0])
     except RecipeError:
@@ -65,14 +65,14 @@ def holds(document: Document) -> bool:
 
 
 def _matches(document: Document) -> tuple[list[Match], Any, list[str]]:
-    """The pipelines of a document, its names, and what is to be told of it."""
+    """The pipelines of a document, its top-level values by name, and notes for the user."""
     if not is_python(document.file):
         top = {} if document.top is None else values_of(document.top, document.top)
         return pipelines(top), top, []
     config = read(document.text, document.file, document.given, document.key, document.root)
     try:
         found = [*(each for each in config.matches if family(each.calls)), *pipelines(config.names)]
-    except RecursionError:  # lists that are put into each other, again and again
+    except RecursionError:  # deeply nested lists
         raise wrong("it is nested too deeply", document.place, "", "E603") from None
     return found, config.names, config.notes
 
@@ -86,7 +86,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
     every, top, notes = _matches(document)
     mixing = [each for each in every if torchvision.mixes(each.calls[0])]
     found = [each for each in every if each not in mixing]
-    # What nobody calls an aug_config is one where there is nothing else.
+    # A dict that is not named aug_config counts as one only if there is nothing else.
     found = [
         each for each in found if family(each.calls) != transforms.RFDETR or transforms.AUG_CONFIG in each.path.lower()
     ] or found
@@ -133,7 +133,7 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
         names = top if isinstance(top, Mapping) else {}
         model = names.get("model")
         preprocessor = model.get(_PREPROCESSOR) if isinstance(model, Mapping) else None
-        mm.convert(draft, calls, _known(preprocessor or names.get(_PREPROCESSOR)))
+        mm.convert(draft, calls, _plain_mapping(preprocessor or names.get(_PREPROCESSOR)))
         return draft
     if not (len(calls) == 1 and calls[0].name == COMPOSE):
         calls = (Call(COMPOSE, dict(found.settings), calls, found.place),)
@@ -141,12 +141,12 @@ def _draft(found: Match, top: Any, document: Document) -> RecipeDraft:
     if whose == transforms.RFDETR:
         draft.note(transforms.RFDETR_NOTE)
     if document.root is not None and (name := _object_at(found.path, top)):
-        draft.offer(transforms.UNTOLD, f"; or run it: `augrecipes import {document.file}:{name}`")
+        draft.offer(transforms.NOT_IN_FILE, f"; or run it: `augrecipes import {document.file}:{name}`")
     return draft
 
 
 def _object_at(path: str, names: Any) -> str:
-    """The name of an object of a module, or of a function that takes nothing, that a path begins with; or nothing."""
+    """The first part of a path if it names an object of a module or a function without arguments; else empty."""
     name = path.partition(".")[0]
     value = names.get(name) if isinstance(names, Mapping) else None
     if isinstance(value, Function):
@@ -154,16 +154,16 @@ def _object_at(path: str, names: Any) -> str:
     return name if isinstance(value, Created | list) else ""
 
 
-def _known(value: Any) -> dict[str, Any] | None:
-    """A mapping of plain values; None where it is something else, or not all of it is known."""
+def _plain_mapping(value: Any) -> dict[str, Any] | None:
+    """A mapping of plain values; None for anything else, or if a value in it is unknown."""
     plain = transforms.Plain(config=True)
     found = plain.of(value)
     return found if isinstance(found, dict) and not plain.unknown else None
 
 
 def family(calls: Sequence[Call]) -> str | None:
-    """Whose transforms these are; None: of nobody that is known."""
-    each = [call for one in calls for call in _own(one)]
+    """The library of these transforms; None if it is unknown."""
+    each = [call for one in calls for call in _calls_in_groups(one)]
     for call in each:
         for package, whose in _PACKAGES.items():
             if f"{call.package}.".startswith(f"{package}."):
@@ -179,25 +179,25 @@ def family(calls: Sequence[Call]) -> str | None:
     return TORCHVISION if bare & torchvision.PARAMETERS.keys() else None
 
 
-def _own(call: Call) -> Iterator[Call]:
-    """A call, and of a group what is in it."""
+def _calls_in_groups(call: Call) -> Iterator[Call]:
+    """Yield a call, and the calls inside a group."""
     yield call
     for child in (call.children or ()) if call.name in (COMPOSE, *GROUPS) else ():
-        yield from _own(child)
+        yield from _calls_in_groups(child)
 
 
 def pipelines(top: Any) -> list[Match]:
-    """Every pipeline of a config once, those that are part of another left out."""
+    """All pipelines of a config, without those that are part of another."""
     matches = list(_walk(top, (), None, set()))
     inside = {id(part) for value, items, _ in matches for part in walk([items, value]) if part is not value}
     return [match for value, _, match in matches if id(value) not in inside]
 
 
 def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Iterator[tuple[Any, list[Any], Match]]:
-    """Every pipeline with its transforms, as values and as a match."""
+    """Yield every pipeline: its value, its transforms as values, and the match."""
     if not isinstance(value, Mapping | list | tuple) or len(path) > limits.MAX_DEPTH or id(value) in seen:
         return
-    seen.add(id(value))  # a name that is used again
+    seen.add(id(value))  # a value may be referenced by several names
     if (not path or path[-1] == transforms.AUG_CONFIG) and transforms.is_aug_config(path, value):
         yield value, [], Match(".".join(path), transforms.place_of(value), (transforms.aug_config_compose(value),))
         return
@@ -205,18 +205,18 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
     items = [value] if lone else _items(value)
     calls = list(map(transforms.call_of, items))
     if lone:
-        # Besides a lone name anything may be meant: only a package tells that it is a transform.
+        # A lone name could mean anything: only a package says that it is a transform.
         is_pipeline = bool(calls[0].package and family((replace(calls[0], children=None),)))
-    else:  # several Composes are views of a sample, or stages of its way; what mixes batches is beside a pipeline
+    else:  # several Composes are views or stages, not one pipeline; and batch mixing stands beside a pipeline
         separate = len(calls) > 1 and all(call.name == COMPOSE for call in calls)
         separate |= isinstance(value, Mapping) and any(map(torchvision.mixes, calls))
         is_pipeline = bool(family(calls)) and not separate
     if is_pipeline:
         preprocessor = holder if isinstance(holder, Mapping) else {}
-        settings = {key: known for key in _SETTINGS if (known := _known(preprocessor.get(key)))}
+        settings = {key: known for key in _SETTINGS if (known := _plain_mapping(preprocessor.get(key)))}
         for each, name in product(settings.values(), ("_target_", "type")):
             each.pop(name, None)
-        # A list that was computed stands where its first transform does.
+        # A computed list has the place of its first transform.
         place = transforms.place_of(value if transforms.place_of(value).line else items[0])
         yield value, items, Match(".".join(path), place, tuple(calls), settings)
         return
@@ -226,7 +226,7 @@ def _walk(value: Any, path: tuple[str, ...], holder: Any, seen: set[int]) -> Ite
 
 
 def _items(value: Any) -> list[Any]:
-    """The transforms of a list, or of a mapping whose values they are."""
+    """The transforms in a list, or in the values of a mapping."""
     if not isinstance(value, Mapping):
         return list(value) if transforms.are_calls([*value]) else []
     order: Any = value.get(_ORDER)
@@ -236,14 +236,14 @@ def _items(value: Any) -> list[Any]:
 
 
 def values_of(node: nodes.Node, top: nodes.Node) -> Any:
-    """The config `top`, or a part, as values: for `${...}` what it names in the file, lists of calls as mappings."""
+    """A node of the config `top` as values, with `${...}` resolved in the file, and lists of calls as mappings."""
     if isinstance(node, nodes.MappingNode):
         return Mapped(((key, values_of(each, top)) for key, each in node.entries.items()), node.place, node.at)
     if isinstance(node, nodes.ListNode):
         return _as_mapping(Listed([values_of(each, top) for each in node.items], node.place))
     for _ in range(_MOST):
         text = node.value
-        match = _NAMED.fullmatch(text) if isinstance(text, str) else None
+        match = _INTERPOLATION.fullmatch(text) if isinstance(text, str) else None
         other = top if match else None
         for key in re.findall(r"[\w-]+", match[1]) if match else ():
             listed = {str(index): each for index, each in enumerate(getattr(other, "items", ()))}
@@ -258,7 +258,7 @@ def values_of(node: nodes.Node, top: nodes.Node) -> Any:
 
 
 def _as_mapping(items: Listed) -> Any:
-    """A list `[class, arguments, [what is in it]]`, as tables of pipelines have it, as a mapping; else itself."""
+    """A list `[class, arguments, [children]]` as a mapping; any other list unchanged."""
     match items:
         case [str() as name, dict() as args, *rest] if name[:1].isupper() and len(rest) < 2:
             inside = {"transforms": rest[0]} if rest and isinstance(rest[0], list) and rest[0] else {}

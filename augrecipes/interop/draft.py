@@ -1,4 +1,4 @@
-"""What is imported on its way: transforms as calls, a recipe as lines with remarks, and what is refused."""
+"""RecipeDraft: an import in progress, with transforms as calls, steps as lines with remarks, and refused parts."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Place, from_
 from augrecipes.recipe.problems import reported
 from augrecipes.recipe.write import At, Remark, flow, to_yaml
 
-# Names of other libraries, of Python and of people: what their arguments are, and what they stand for.
+# Facts about other libraries: names, their arguments, and what they correspond to.
 FOREIGN: dict[str, Any] = json.loads(Path(__file__).with_name("foreign.json").read_text(encoding="utf-8"))
-# What no recipe can hold stands in it as a comment that begins so: the studio lists these.
+# The comment in a recipe for a part that it cannot hold; the studio lists these.
 LEFT_OUT = re.compile(r"^[ \t]*# (left out: .*?)[ \t]*$", re.MULTILINE)
 POSITIONAL = "_args_"  # arguments without a name, in a list
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One transform that a config builds.
+    """A transform that a config builds.
 
     Attributes:
-        name: of the class, without the package: `RandomCrop`.
-        args: its arguments as plain values; lists for tuples.
-        children: the transforms of a group, in order; None where it has none.
-        place: where it stands.
-        package: what the name is of, where the config says so: `albumentations`, `torchvision.transforms.v2`.
-        unread: why its arguments cannot be told; empty where they can.
+        name: the class without its package: `RandomCrop`.
+        args: the arguments as plain values; lists for tuples.
+        children: the transforms of a group, in order; None if it is no group.
+        place: its place in the source.
+        package: the package of the class, if the config names it: `albumentations`, `torchvision.transforms.v2`.
+        unread: why its arguments are unknown; empty if they are known.
     """
 
     name: str
@@ -47,38 +47,38 @@ class Call:
     unread: str = ""
 
     def walk(self) -> Iterator[Call]:
-        """The call and everything inside it."""
+        """Yield the call and all calls inside it."""
         yield self
         for child in self.children or ():
             yield from child.walk()
 
     def by_name(self, names: Sequence[str]) -> Call:
-        """The call with its arguments by place, `_args_`, under these names.
+        """The call with its positional arguments, `_args_`, under these names.
 
         >>> Call("Normalize", {"_args_": [[0.5], [0.5]]}).by_name(["mean", "std"]).args
         {'mean': [0.5], 'std': [0.5]}
         """
-        given = self.args.get(POSITIONAL)
-        if not isinstance(given, list):
+        values = self.args.get(POSITIONAL)
+        if not isinstance(values, list):
             return self
-        if len(given) > len(names):
-            why = f"{flow(given)}: {len(given)} positional arguments, and {self.name} takes {len(names)}"
+        if len(values) > len(names):
+            why = f"{flow(values)}: {len(values)} positional arguments, and {self.name} takes {len(names)}"
             return replace(self, args={}, unread=why)
         rest = {key: value for key, value in self.args.items() if key != POSITIONAL}
-        return replace(self, args=dict(zip(names, given, strict=False)) | rest)
+        return replace(self, args=dict(zip(names, values, strict=False)) | rest)
 
 
 @dataclass(slots=True)
 class Line:
-    """One step on its way into a recipe.
+    """A step of a draft.
 
     Attributes:
-        name: the class as recipes call it, or a group.
-        args: its arguments as recipes write them, reserved keys (`p`, `id`, `target`, ...) among them.
-        place: where the source has it; errors name this place.
-        steps: the lines inside, of a group; None: it is no group.
-        comments: what the comment on the line says, item by item.
-        unsupported: arguments that have no place in a recipe, by name, each with what it was and why.
+        name: the recipe's name of the class or group.
+        args: the recipe's arguments, including reserved keys (`p`, `id`, `target`, ...).
+        place: its place in the source, for errors.
+        steps: the lines inside a group; None if it is no group.
+        comments: the parts of the comment on the line.
+        unsupported: arguments that a recipe cannot hold, by name, each with its value and the reason.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Line:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What stood among the steps and has no place in a recipe; a comment stands for it."""
+    """A step of the source that a recipe cannot hold; a comment stands for it."""
 
     name: str
     why: str
@@ -103,19 +103,19 @@ Item = Line | LeftOut
 
 @dataclass(slots=True)
 class RecipeDraft:
-    """What a reader makes of its source.
+    """The draft of a recipe that a reader makes of its source.
 
     Attributes:
-        name: of the recipe, `[a-z0-9-]`.
-        origin: what it was, in words: `a pipeline saved by albumentations 1.3.1`.
-        place: where the source starts.
+        name: the recipe's name, `[a-z0-9-]`.
+        origin: the source in words: `a pipeline saved by albumentations 1.3.1`.
+        place: the start of the source.
         keys: top-level keys of the recipe by name, as plain values: `kind`, `scales`, `inputs`, `output`, `about`, ...
         steps: the training section.
-        eval: the other section; None: the source has none.
-        batch: what mixes batches.
+        eval: the eval section; None if the source has none.
+        batch: the steps that mix batches.
         remarks: comments on top-level keys, by key.
-        notes: what the user is told once, each one sentence: what changed in effect, what is better now.
-        refused: what no recipe can hold, by name and with the way out. Steps that are `LeftOut` count by themselves.
+        notes: sentences for the user: what changed in effect, what is better now.
+        refused: parts that no recipe can hold, by name and with the cure; `LeftOut` steps come in addition.
         dataset: a call that reads the data as the source did, such as `ar.PairedImages({...}, "x4.yaml")`; or empty.
     """
 
@@ -132,16 +132,16 @@ class RecipeDraft:
     dataset: str = ""
 
     def note(self, text: str) -> None:
-        """Tell the user this, once."""
+        """Add a note, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
 
     def refuse(self, name: str, why: str, place: Place | None = None) -> None:
-        """Name what no recipe can hold, and the way out."""
+        """Add a part that no recipe can hold, and the cure."""
         self.refused.append(_refusal(name, why, place or self.place))
 
     def offer(self, reason: str, way: str) -> None:
-        """Add a way out to everything that is refused for a reason."""
+        """Add a cure to every part that is refused for a reason."""
         self.refused = [
             replace(each, message=each.message + way) if reason in each.message else each for each in self.refused
         ]
@@ -149,45 +149,45 @@ class RecipeDraft:
             item.why += way if reason in item.why else ""
 
     def complete(self) -> None:
-        """Derive the section for validation from that for training, where the source has none."""
+        """Derive the eval section from the training section if the source has none."""
         if self.eval is None and "eval" not in self.keys:
             self.keys["eval"] = "derived"
-            if self.faults():  # of a step that nothing is known to stand for
+            if self.problems():  # a step has no known counterpart for evaluation
                 del self.keys["eval"]
             else:
                 self.remarks["eval"] = "the source has none"
 
     def left_out(self) -> tuple[Diagnostic, ...]:
-        """Everything that is refused, in the order of the source."""
+        """All refused parts and left-out steps, in the order of the source."""
         every = [*self.steps, *(self.eval or ()), *self.batch]
         steps = [_refusal(item.name, item.why, item.place) for item in _left_out(every)]
         return tuple(sorted([*self.refused, *steps], key=lambda result: (result.line, result.col)))
 
     def lines(self) -> Iterator[Line]:
-        """Every line of both sections, groups before what is in them."""
+        """Yield every line of both sections, groups before their children."""
         return walk([*self.steps, *(self.eval or ())])
 
     def changes(self) -> list[str]:
-        """What the comments of the recipe say, by step and key."""
+        """The comments of the recipe as text, by step and key."""
         steps = [f"{line.name}: {'; '.join(line.comments)}" for line in self.lines() if line.comments]
         return [*steps, *(f"{key}: {what}" for key, what in self.remarks.items())]
 
     def recipe(self) -> model.Recipe:
-        """What can be held, as a recipe that was checked.
+        """The checked recipe, without the parts that it cannot hold.
 
         Raises:
-            RecipeError: arguments that today's classes do not take; the places are those of the source.
+            RecipeError: arguments that today's classes do not take; places are those of the source.
         """
         return parse.parse_text(self.to_yaml(), file=f"{self.name}.yaml")
 
     def whole_recipe(self) -> model.Recipe:
-        """The recipe; RecipeError with all that no recipe can hold, where there is such."""
+        """The recipe; a RecipeError lists all parts that it cannot hold, if there are any."""
         if left := self.left_out():
             raise RecipeError(problems=left)
         return self.recipe()
 
     def to_yaml(self) -> str:
-        """The recipe as YAML, with remarks at the lines and what was left out as comments.
+        """The recipe as YAML, with remarks at the lines, and comments for the parts that were left out.
 
         Raises:
             RecipeError: as `recipe`.
@@ -205,7 +205,7 @@ class RecipeDraft:
         return to_yaml(recipe, {(): Remark(tuple(head)), **remarks})
 
     def _built(self) -> model.Recipe:
-        """The recipe; RecipeError with what is wrong with it, at places of the source."""
+        """The recipe; a RecipeError has its problems at places of the source."""
         top = _mapping({"version": 1, "recipe": self.name, **self.keys}, self.place)
         sections = {"steps": self.steps} | ({} if self.eval is None else {"eval": self.eval})
         sections |= {"batch": self.batch} if any(isinstance(item, Line) for item in self.batch) else {}
@@ -214,8 +214,8 @@ class RecipeDraft:
         with reported() as problems:
             return document.build(variants.Resolved(top, {}, self.place.file), problems)
 
-    def faults(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with it."""
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """The problems of the recipe."""
         try:
             self._built()
         except RecipeError as error:
@@ -223,15 +223,15 @@ class RecipeDraft:
         return ()
 
 
-def fault_of(line: Line) -> Diagnostic | None:
-    """Why a line by itself is no step of a recipe; None: it is one."""
-    spend(150)  # what it costs to build one
-    faults = RecipeDraft("t", "", line.place, steps=[line]).faults()
-    return faults[0] if faults else None
+def line_problem(line: Line) -> Diagnostic | None:
+    """The first problem of a line as the only step of a recipe; None if it is valid."""
+    spend(150)  # the cost of building a step
+    problems = RecipeDraft("t", "", line.place, steps=[line]).problems()
+    return problems[0] if problems else None
 
 
 def wrong(message: str, place: Place, name: str = "import", code: str = "E601") -> RecipeError:
-    """What ends an import, at a place of the source."""
+    """The error that ends an import, at a place of the source."""
     return RecipeError(problems=[Diagnostic(message, place.line or 1, place.col or 1, code, name, place.file)])
 
 
@@ -255,7 +255,7 @@ def _list(lines: Sequence[Item], place: Place) -> ListNode:
 
 
 def walk(lines: Sequence[Item]) -> Iterator[Line]:
-    """Every line, groups before what is in them."""
+    """Yield every line, groups before their children."""
     for line in lines:
         if isinstance(line, Line):
             yield line
@@ -277,7 +277,7 @@ def _unsupported(line: Line) -> list[LeftOut]:
 
 
 def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
-    """What is said of each line: comments of what was left out stand above the next one."""
+    """Yield the remark of each line; comments on left-out steps stand above the next line."""
     waiting: list[str] = []
     place = 0
     for line in lines:
@@ -293,7 +293,7 @@ def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
 
 
 def name_of(file: str) -> str:
-    """A recipe's name, `[a-z0-9-]`, from a file's without its ending; `imported` where nothing is left of it.
+    """A recipe's name, `[a-z0-9-]`, from a file name without extension; `imported` if nothing is left of it.
 
     >>> name_of("configs/Train_Aug.v2.json"), name_of("<stdin>")
     ('train-aug-v2', 'stdin')
@@ -301,8 +301,8 @@ def name_of(file: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", Path(file).stem.lower()).strip("-") or "imported"
 
 
-def takes_of(name: str) -> dict[str, Any]:
-    """Schemas of the arguments that a class takes, without `draws`, by name; empty for what is no known class."""
+def argument_schemas(name: str) -> dict[str, Any]:
+    """Schemas of the arguments of a class by name, without `draws`; empty for an unknown class."""
     ours = "draws" if op_record(name).draw_period > 1 else ""
     if known := registry.arguments(name) or grammar.POLICIES.get(name):
         return {key: part for key, part in known["properties"].items() if key != ours}
@@ -310,6 +310,6 @@ def takes_of(name: str) -> dict[str, Any]:
 
 
 def acting(item: Item) -> list[Item]:
-    """An item; of a group what is left out of it, where nothing else is in it."""
+    """The item in a list; for a group without any line, its left-out children."""
     inside = item.steps if isinstance(item, Line) else None
     return [item] if inside is None or any(isinstance(each, Line) for each in inside) else inside

@@ -1,4 +1,4 @@
-"""`import`: what a source is, and the draft of a recipe that its reader makes of it."""
+"""Import: chooses the reader of a source, which makes the draft of a recipe."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from augrecipes.ops.readable import is_advice
 from augrecipes.recipe import model, nodes
 from augrecipes.user_code import is_named, open_module
 
-# Ways of writing pipelines down: what users call each, whether a document is written so, and the draft of one that is.
-# The first that owns a document reads it; only the last may hold several pipelines, of which a key names one.
+# Forms of pipelines: the title for users, whether a document has this form, and the function that drafts a recipe.
+# The first match reads a document; only the last form may have several pipelines, of which `--key` names one.
 _MANY = "a config that names transforms (Hydra, LightningCLI, MMDetection, `name:` and `params:`)"
 READERS: tuple[tuple[str, Callable[[Document], bool], Callable[[Document], RecipeDraft]], ...] = (
     ("an A.Compose, given as MODULE:NAME or FILE.py:NAME", objects.is_object, objects.draft_of_object),
@@ -41,41 +41,41 @@ _DRAWS = (
 def draft_of(
     source: str, key: str = "", given: Mapping[str, Any] | None = None, base_root: Path | None = None
 ) -> RecipeDraft:
-    """The draft of a recipe that a source holds in another form.
+    """The draft of a recipe from a source in another form.
 
     Args:
-        source: a file, which is read, or `-`, standard input; or `FILE.py:NAME` or `package.module:NAME`, which is
-            run: the name is that of a pipeline, or of a function without arguments that makes one.
-        key: which pipeline of a config, as keys joined by dots; empty: the one for training.
-        given: values for what Python source does not tell, by its text there: `{"cfg.size": 512}`.
-        base_root: the folder that the files of an MM config's `_base_` lie in; None: that of the config.
+        source: a file or `-` (standard input), which is read; or `FILE.py:NAME` or `package.module:NAME`, which is run:
+            the name of a pipeline, or of a function without arguments that returns one.
+        key: the pipeline of a config, as keys joined by dots; empty: the training pipeline.
+        given: values for unknown expressions in Python source, by their text: `{"cfg.size": 512}`.
+        base_root: the folder of an MM config's `_base_` files; None: the config's own.
 
     Raises:
-        RecipeError: the file cannot be read, no reader knows it, or what was run failed.
+        RecipeError: the file cannot be read, no reader recognises it, or running it failed.
     """
-    if source == "-":  # Python, where there is a pipeline in it; else YAML or JSON
+    if source == "-":  # Python if it has a pipeline, else YAML or JSON
         text = read_stream(sys.stdin.buffer, _STREAM)
         python = Document(f"{_STREAM}.py", text=text)
         with budget.bounded(_STREAM):
             document = python if configs.holds(python) else of_text(text, _STREAM)
             return of_document(replace(document, key=key, given=given or {}))
     if is_named(source) and not Path(source).exists():
-        return _of_named(source, given or {})
+        return _draft_of_object(source, given or {})
     document = read(source)
     return of_document(replace(document, key=key, given=given or {}, root=base_root or document.root))
 
 
-def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
-    """What the user named in a file of Python, which is run; a file that fails is read instead."""
+def _draft_of_object(source: str, given: Mapping[str, Any]) -> RecipeDraft:
+    """The draft of an object in a Python file, which is run; if that fails, the file is read."""
     try:
-        document = replace(_named(source), given=given)
+        document = replace(_object_document(source), given=given)
     except RecipeError as error:
-        draft = _instead(source, given)
+        draft = _draft_by_reading(source, given)
         if draft is None:
             raise
         draft.note(f"It was read, not run: {' '.join(str(error).split())}")
         return draft
-    draft = _instead(source, given) if any(objects.ignored(document.value)) else None
+    draft = _draft_by_reading(source, given) if any(objects.ignored(document.value)) else None
     if draft is None or draft.left_out():
         draft = of_document(document)
     else:
@@ -85,8 +85,8 @@ def _of_named(source: str, given: Mapping[str, Any]) -> RecipeDraft:
     return draft
 
 
-def _instead(source: str, given: Mapping[str, Any]) -> RecipeDraft | None:
-    """What reading the file gives under the name that the user named; None where it gives nothing."""
+def _draft_by_reading(source: str, given: Mapping[str, Any]) -> RecipeDraft | None:
+    """The draft from reading the file at the object's name; None if that fails."""
     file, _, name = source.rpartition(":")
     try:
         return of_document(replace(read(file), key=name, given=given))
@@ -94,23 +94,23 @@ def _instead(source: str, given: Mapping[str, Any]) -> RecipeDraft | None:
         return None
 
 
-def _named(source: str) -> Document:
-    """What the user named in a file of Python, or in a module."""
-    albumentations()  # whose warnings are collected from here on
+def _object_document(source: str) -> Document:
+    """The object that the user named in a Python file or module, as a document."""
+    albumentations()  # imported first, so that only warnings of the pipeline are collected
     with collected() as warned:
         module = open_module(source, "transform", "config:", RecipeError)
-        found = module.found()
-        if inspect.isroutine(found) or (inspect.isclass(found) and not issubclass(found, Mapping)):
-            found = module.called(found)
+        value = module.found()
+        if inspect.isroutine(value) or (inspect.isclass(value) and not issubclass(value, Mapping)):
+            value = module.called(value)
     more = (message for message in warned if "are not valid for transform" not in message)
-    return replace(of_value(found, source), warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
+    return replace(of_value(value, source), warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
 
 
 def of_value(value: Any, name: str) -> Document:
-    """An object as a document; a mapping, such as `A.to_dict` gives, as if it were read."""
+    """An object as a document; a mapping, such as `A.to_dict` returns, as if it had been read from a file."""
     if isinstance(value, Mapping):
         place = nodes.Place(name, 1, 1)
-        try:  # members of enumerations are their values, as `A.save` writes them
+        try:  # enum members become their values, as in `A.save`
             plain = json.loads(json.dumps(value, default=lambda member: getattr(member, "value", str(member))))
             return Document(name, top=nodes.from_value(plain, place))
         except (TypeError, ValueError) as error:
@@ -119,15 +119,18 @@ def of_value(value: Any, name: str) -> Document:
 
 
 def from_albumentations(compose: Any, name: str = "imported") -> model.Recipe:
-    """A recipe that does what an albumentations pipeline does.
+    """Convert an albumentations pipeline to an equivalent Recipe.
 
     Args:
-        compose: an `A.Compose`, a single transform, or a list of them; or what `A.to_dict` made of one.
-        name: of the recipe, `[a-z0-9-]`.
+        compose: an `A.Compose`, a single transform, a list of them, or the result of `A.to_dict`.
+        name: the recipe's name, `[a-z0-9-]`.
+
+    Returns:
+        A Recipe of kind image.
 
     Raises:
-        RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
-        TypeError: it is no pipeline of albumentations.
+        RecipeError: a recipe cannot hold some parts; `problems` names each with the cure.
+        TypeError: `compose` is not an albumentations pipeline.
 
     >>> import albumentations as A
     >>> compose = A.Compose([A.RandomCrop(64, 64), A.HorizontalFlip(p=0.3), A.Normalize(), A.ToTensorV2()])
@@ -147,10 +150,10 @@ def from_albumentations(compose: Any, name: str = "imported") -> model.Recipe:
 
 
 def of_document(document: Document) -> RecipeDraft:
-    """The draft that the first reader makes that owns the document, or the part of it that its key names.
+    """The draft of a document, or of the pipeline that its key names, by the first reader that recognises it.
 
     Raises:
-        RecipeError: no reader knows it, or there are several pipelines and no key.
+        RecipeError: no reader recognises the document, or it has several pipelines and no key.
     """
     place = replace(document.place, file=document.file)
     if document.given and not is_python(document.file):

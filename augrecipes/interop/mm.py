@@ -1,4 +1,4 @@
-"""Pipelines of the MM frameworks as recipes: `Albu` opened, their own transforms where the meaning is the same.
+"""Conversion of the MM frameworks' pipelines: their own transforms, and those inside `Albu`.
 
 Their normalisation becomes `output:`.
 """
@@ -11,21 +11,21 @@ from typing import Any
 
 from augrecipes.interop import albumentations, compose
 from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by, photometric
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, convert_calls, photometric
 from augrecipes.ops.groups import COMPOSE, ONE_OF, SEQUENTIAL
 from augrecipes.recipe import suggest
 
 _MM = FOREIGN["mm"]
 CARRIERS = frozenset(_MM["carriers"])  # load a sample, or pack it for the network: datasets and `output:` do this
-NAMES = CARRIERS | {*_MM["names"]}  # that these frameworks alone have
-_UNSUPPORTED: dict[str, str] = _MM["left_out"]  # why, and what comes nearest
+NAMES = CARRIERS | {*_MM["names"]}  # names that only these frameworks have
+_UNSUPPORTED: dict[str, str] = _MM["left_out"]  # the reason, and the nearest equivalent
 _ALBU = ("Albu", "Albumentations")
 _BGR = (
     "MMDetection and MMSegmentation give Albu BGR images, and recipes work on RGB: steps that tell channels apart "
     "(HueSaturationValue, RGBShift, ToGray, CLAHE, ...) act on the colours that their names say here."
 )
-# Version 2's test pipelines stand in this; without flips and at one scale it does nothing by itself.
-_TESTED = "MultiScaleFlipAug"
+# The wrapper of version 2's test pipelines; without flips and at one scale it has no effect of its own.
+_TEST_TIME = "MultiScaleFlipAug"
 _NEAR = ("Mosaic", "MixUp", "CopyPaste")
 _SATURATION = "blends with grey, where the framework multiplies the saturation of HSV"
 
@@ -35,7 +35,7 @@ _MOST_SIZES = 1024
 
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
-    """To one size of a list or a range, shape kept or not; `scale` is (width, height)."""
+    """Resize to a size from a list or range, with or without the aspect ratio; `scale` is (width, height)."""
     scale, how = args.get("scale", args.get("img_scale")), _how(args)
     if scale is None:
         factor = args.get("scale_factor")
@@ -46,7 +46,7 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
     scales = [_pair(each) for each in (scale if several else [scale])]
     if len(scales) == 2 and args.get("multiscale_mode", "range") == "range":
         scales = _between(*scales)
-    result: list[Item] = [_sized(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
+    result: list[Item] = [_resize_step(scales, args.get("keep_ratio", "img_scale" in args), sample, how)]
     if (ratios := args.get("ratio_range")) is not None:
         line = sample.line("RandomScale", scale_limit=[round(ratio - 1, 10) for ratio in ratios], **how, p=1.0)
         line.comments.append("resampled twice, once in the framework")
@@ -55,9 +55,9 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
 
 
 def choice_resize(args: Args, sample: SampleState) -> list[Item]:
-    """To one of several sizes."""
+    """RandomChoiceResize: resize to one of several sizes."""
     keep = args.get("keep_ratio", (args.get("resize_cfg") or {}).get("keep_ratio", True))
-    return [_sized([_pair(each) for each in args["scales"]], keep, sample, _how(args))]
+    return [_resize_step([_pair(each) for each in args["scales"]], keep, sample, _how(args))]
 
 
 def _how(args: Args) -> dict[str, Any]:
@@ -73,15 +73,15 @@ def _pair(scale: Any) -> list[int]:
 
 
 def _between(low: list[int], high: list[int]) -> list[list[int]]:
-    """Every size from one to another, where only the shorter side changes."""
+    """All sizes between two that differ only in the shorter side."""
     (long, short), (other, last) = sorted(low, reverse=True), sorted(high, reverse=True)
     if long != other or abs(last - short) >= _MOST_SIZES:
         raise Unsupported("draws both sides from ranges: write `SmallestMaxSize: {max_size: [640, 720, 800]}`")
     return [[long, side] for side in range(min(short, last), max(short, last) + 1)]
 
 
-def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[str, Any]) -> Line:
-    """One resize to one of these (width, height)."""
+def _resize_step(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[str, Any]) -> Line:
+    """The step that resizes to one of these (width, height)."""
     if not keep:
         each = [sample.line("Resize", height=height, width=width, **how) for width, height in scales]
         return each[0] if len(each) == 1 else Line(ONE_OF, {}, sample.place, [*each])
@@ -99,7 +99,7 @@ def _sized(scales: list[list[int]], keep: Any, sample: SampleState, how: dict[st
 
 
 def random_flip(args: Args, sample: SampleState) -> list[Item]:
-    """Turned over in one of the directions."""
+    """RandomFlip: a flip in one of the directions."""
     p, directions = args.get("prob", args.get("flip_ratio")), args.get("direction", "horizontal")
     directions = directions if isinstance(directions, list) else [directions]
     if unknown := [each for each in directions if each not in _FLIPS]:
@@ -116,7 +116,7 @@ def random_flip(args: Args, sample: SampleState) -> list[Item]:
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
-    """To a size, or to a multiple of one; the image stays at the top left."""
+    """Pad to a size, or to a multiple of a divisor; the image stays at the top left."""
     if args.get("pad_to_square"):
         raise Unsupported("pad_to_square has no step: write `PadIfNeeded` with a fixed size")
     if (divisor := args.get("size_divisor")) is not None:
@@ -135,7 +135,7 @@ def _fills(args: Mapping[str, Any], image: str = "pad_val", mask: str = "seg_pad
 
 
 def random_crop(args: Args, sample: SampleState) -> list[Item]:
-    """A window; of images that are smaller, as much as there is, which a Pad behind it fills up."""
+    """RandomCrop; smaller images are padded as a following Pad would do."""
     kind = args.get("crop_type", "absolute")
     if kind != "absolute":
         raise Unsupported(f"crop_type {kind!r} draws the window's size: write `RandomSizedCrop` or `RandomResizedCrop`")
@@ -150,18 +150,18 @@ def random_crop(args: Args, sample: SampleState) -> list[Item]:
 
 
 def center_crop(args: Args, sample: SampleState) -> list[Item]:
-    """The middle."""
+    """CenterCrop."""
     height, width = _pair(args["crop_size"])
     return [sample.line("CenterCrop", height=height, width=width, pad_if_needed=True)]
 
 
 def random_rotate(args: Args, sample: SampleState) -> list[Item]:
-    """By an angle, sometimes."""
+    """RandomRotate."""
     return [sample.line("Rotate", limit=args.span("degree"), **_fills(args), p=args.get("prob", 0.5))]
 
 
 def cut_out(args: Args, sample: SampleState) -> list[Item]:
-    """Holes of one shape."""
+    """CutOut with holes of one shape."""
     holes, shape = args["n_holes"], args.get("cutout_shape")
     if args.get("cutout_ratio") is not None or not isinstance(shape, list) or isinstance(shape[0], list):
         raise Unsupported("holes of several shapes: write a `OneOf` of `CoarseDropout` steps")
@@ -172,28 +172,28 @@ def cut_out(args: Args, sample: SampleState) -> list[Item]:
 
 
 def filter_boxes(args: Args, sample: SampleState) -> list[Item]:
-    """Boxes that are dropped when they are small."""
+    """FilterAnnotations: drops small boxes."""
     width, height = args.get("min_gt_bbox_wh") or (1, 1)
     sample.boxes = {**(sample.boxes or {}), "min_width": width, "min_height": height}
     return []
 
 
 def normalize(args: Args, sample: SampleState) -> list[Item]:
-    """Mean and deviation in levels of 255, of RGB or of BGR."""
+    """Normalize: mean and standard deviation in levels of 0..255, for RGB or BGR."""
     if args.get("to_rgb", args.get("bgr_to_rgb", True)) is False:
         sample.output["color"] = "bgr"
     sample.normalized = True
     if args.get("mean") is None or args.get("std") is None:
         return []
     sample.output.pop("range", None)
-    if any(args["mean"]) or set(args["std"]) != {255.0}:  # which is 0..1
+    if any(args["mean"]) or set(args["std"]) != {255.0}:  # otherwise it only scales to 0..1
         result = {key: [round(level / 255, 10) for level in args[key]] for key in ("mean", "std")}
         sample.output["normalize"] = result
     return []
 
 
 def photometric_distortion(args: Args, sample: SampleState) -> list[Item]:
-    """Brightness, contrast first or last, saturation and hue, each or none of them."""
+    """PhotoMetricDistortion: brightness, contrast (first or last), saturation and hue, each with p 0.5."""
     share, hue = round(args.get("brightness_delta", 32) / 255, 4), args.get("hue_delta", 18) / 2
     contrast, saturation = args.get("contrast_range", [0.5, 1.5]), args.get("saturation_range", [0.5, 1.5])
 
@@ -232,15 +232,15 @@ _MAKERS: dict[str, Maker] = {
 
 
 def convert(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str, Any] | None = None) -> None:
-    """Put what a pipeline of an MM framework does into a draft.
+    """Fill a draft from a pipeline of an MM framework.
 
     Args:
-        draft: to be filled.
+        draft: the draft.
         calls: the transforms.
-        preprocessor: arguments of the model's `data_preprocessor`, which normalises in releases from 2022 on.
+        preprocessor: arguments of the model's `data_preprocessor`, which normalises in releases since 2022.
     """
     sample = SampleState(draft, {"dtype": "float32", "layout": "chw", "range": [0, 255]})
-    steps = lines_by(_made, calls, sample)
+    steps = convert_calls(_lines_of_call, calls, sample)
     if preprocessor is not None and not sample.normalized:
         normalize(Args(preprocessor), sample)
     if not sample.normalized:
@@ -248,16 +248,16 @@ def convert(draft: RecipeDraft, calls: Sequence[Call], preprocessor: Mapping[str
     sample.finish(steps)
 
 
-def _made(call: Call, sample: SampleState) -> list[Item]:
+def _lines_of_call(call: Call, sample: SampleState) -> list[Item]:
     if call.name in CARRIERS:
-        return _carried(call, sample)
-    if call.name == _TESTED and not call.unread and not call.args.get("flip") and call.children:
+        return _read_carrier(call, sample)
+    if call.name == _TEST_TIME and not call.unread and not call.args.get("flip") and call.children:
         scale = call.args.get("img_scale")
         if scale is None or not isinstance(scale[0], list):
-            given = {} if scale is None else {"img_scale": scale}
-            kept = [each for each in call.children if each.name != "RandomFlip"]
-            inside = [replace(each, args={**given, **each.args}) if each.name == "Resize" else each for each in kept]
-            return lines_by(_made, inside, sample)
+            scales = {} if scale is None else {"img_scale": scale}
+            inner = [each for each in call.children if each.name != "RandomFlip"]
+            inside = [replace(each, args={**scales, **each.args}) if each.name == "Resize" else each for each in inner]
+            return convert_calls(_lines_of_call, inside, sample)
     if call.name in _UNSUPPORTED or any(near in call.name for near in _NEAR):
         raise Unsupported(
             _UNSUPPORTED.get(call.name) or "it needs other samples, which a step of a recipe does not have"
@@ -272,8 +272,8 @@ def _made(call: Call, sample: SampleState) -> list[Item]:
     raise Unsupported(f"a transform of the framework that recipes do not have; {why}")
 
 
-def _carried(call: Call, sample: SampleState) -> list[Item]:
-    """What loading and packing tell of the sample."""
+def _read_carrier(call: Call, sample: SampleState) -> list[Item]:
+    """Read from a loading or packing transform what the sample has; it needs no step."""
     if call.name == "LoadAnnotations":
         if call.args.get("with_bbox"):
             sample.boxes = sample.boxes or {}
@@ -287,7 +287,7 @@ def _carried(call: Call, sample: SampleState) -> list[Item]:
 
 
 def _albu(call: Call, sample: SampleState) -> list[Item]:
-    """What stands inside of Albu, with the names of today; its boxes are those of `inputs:`."""
+    """The transforms inside Albu, with today's names; its bbox_params become `inputs:`."""
     params = call.args.get("bbox_params")
     if isinstance(params, Mapping):
         inner = RecipeDraft(sample.draft.name, sample.draft.origin, call.place)

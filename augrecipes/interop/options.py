@@ -1,7 +1,7 @@
-"""Values of an option file by key, checked, with places; which of its keys nobody asked for; and its degradation.
+"""OptionFile: checked values of an option file by key, with their places; and the conversion of its degradation.
 
-The degradation of Real-ESRGAN becomes one `Degrade` step. As in the gallery's real-esrgan-x4, windows come first; each
-sample is degraded by itself, so that no pool of pairs mixes them.
+The degradation of Real-ESRGAN becomes one `Degrade` step. As in the gallery's real-esrgan-x4, crops come first. Each
+sample is degraded by itself; Real-ESRGAN's pool of pairs has no counterpart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TEXTS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 
 
 class OptionFile:
-    """What one or several mappings of an option file say; the first that has a key counts."""
+    """The values of one or several mappings of an option file; the first mapping that has a key counts."""
 
     def __init__(self, place: nodes.Place, *sources: nodes.MappingNode) -> None:
         self.place = place
@@ -29,39 +29,39 @@ class OptionFile:
         self._read: set[str] = set()
 
     def at(self, key: str) -> nodes.Place:
-        """Where a key stands; where all of it starts, if it does not."""
+        """The place of a key; without it the start of the options."""
         return self._entries[key][1] if key in self._entries else self.place
 
     def node(self, key: str) -> nodes.Node | None:
-        """What stands at a key."""
+        """The node at a key, or None; the key counts as read."""
         self._read.add(key)
         return self._entries[key][0] if key in self._entries else None
 
     def unread(self, source: nodes.MappingNode) -> list[tuple[str, nodes.Place]]:
-        """Keys of one of the mappings that nobody asked for, or that stand in one before it, and where."""
+        """Keys of a mapping, with their places, that were not read or are overridden by an earlier mapping."""
         return [
             (key, at) for key, at, node in source.pairs() if key not in self._read or self._entries[key][0] is not node
         ]
 
     def get(self, key: str, otherwise: Any = None) -> Any:
-        """The value of a key; what it is otherwise, where the key is missing or empty."""
+        """The value of a key, or `otherwise` if the key is missing or empty."""
         node = self.node(key)
         value = None if node is None else nodes.plain(node)
         return otherwise if value is None else value
 
     def refuse(self, key: str, message: str) -> NoReturn:
-        """End the import for what a key says."""
+        """End the import with an error at a key."""
         raise wrong(message, self.at(key), key, "E603")
 
     def checked(self, key: str, schema: arguments.Schema, otherwise: Any = None) -> Any:
-        """The value of a key, or what it is otherwise; one that the schema does not accept ends the import."""
+        """The value of a key, or `otherwise`; a value that the schema refuses ends the import."""
         value = self.get(key, otherwise)
         for finding in arguments.check_value(schema, nodes.from_value(value, self.at(key))):
             self.refuse(key, finding.message)
         return value
 
     def whole(self, key: str, otherwise: int | None = None) -> int:
-        """The whole number of at least one at a key."""
+        """The integer at a key, at least 1."""
         return int(self.checked(key, {"type": "integer", "minimum": 1}, otherwise))
 
     def chance(self, key: str, otherwise: float = 0.0) -> float:
@@ -69,7 +69,7 @@ class OptionFile:
         return float(self.checked(key, grammar.P, otherwise))
 
     def numbers(self, key: str, count: int | None = None, otherwise: list[float] | None = None) -> list[float]:
-        """The list of so many numbers at a key; of any count, where it is None."""
+        """The list of `count` numbers at a key; None: of any length."""
         size = {} if count is None else {"prefixItems": [_NUMBER] * count, "minItems": count, "maxItems": count}
         return list(self.checked(key, {"type": "array", "items": _NUMBER, **size}, otherwise))
 
@@ -81,45 +81,45 @@ class OptionFile:
         return [low, high]
 
     def texts(self, key: str, otherwise: list[str] | None = None) -> list[str]:
-        """The list of texts at a key; one is a list of one."""
+        """The list of texts at a key; a single text counts as a list."""
         value = self.checked(key, _TEXTS, otherwise)
         return [value] if isinstance(value, str) else list(value)
 
     def flag(self, key: str, *, otherwise: bool = False) -> bool:
-        """Whether a key says so."""
+        """The boolean at a key."""
         return bool(self.checked(key, {"type": "boolean"}, otherwise))
 
     def choice(self, key: str, known: Iterable[str], otherwise: str) -> str:
-        """The one of several names at a key."""
+        """The name at a key, one of `known`."""
         return str(self.checked(key, {"enum": [*known]}, otherwise))
 
     def shares(self, key: str, otherwise: list[float]) -> list[float]:
-        """The weights at a key, as many as they are otherwise, as parts of 1."""
+        """The weights at a key, as many as in `otherwise`, normalised to a sum of 1."""
         weights = self.numbers(key, len(otherwise), otherwise)
         if sum(weights) <= 0 or min(weights) < 0:
             self.refuse(key, f"must be weights, of which one is above 0, got {weights}")
         return [weight / sum(weights) for weight in weights]
 
     def weighted(self, key: str, weights: str, known: Iterable[str], usual: Mapping[str, float]) -> Weighted:
-        """The texts at one key, each with its share by the weights at another, or by the usual ones, or alike."""
+        """The names at one key with their shares: by the weights at another key, the usual weights, or equal ones."""
         names = self.texts(key, list(usual))
         if unknown := [name for name in names if name not in known]:
             self.refuse(key, f"{unknown[0]!r} is none of {', '.join(known)}")
         alike = list(usual.values()) if len(usual) == len(names) else [1.0] * len(names)
-        result = dict.fromkeys(names, 0.0)  # a name may be there twice
+        result = dict.fromkeys(names, 0.0)  # a name may occur twice
         for name, share in zip(names, self.shares(weights, alike), strict=True):
             result[name] += share
         return [each for each in result.items() if each[1]]
 
 
-_KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # shapes, and how often each where the file does not say
+_KERNELS: dict[str, float] = FOREIGN["basicsr"]["kernels"]  # default weights of kernel shapes
 MODES: dict[str, str] = FOREIGN["basicsr"]["modes"]
-# How resizes are made where the file does not say, each as often.
+# Default modes of resizes, equally likely.
 _USUAL_MODES = {False: ("area", "bilinear", "bicubic"), True: ("bilinear", "bicubic", "nearest-exact", "lanczos")}
-_SMOOTH = {"bilinear": "area", "bicubic": "matlab_bicubic"}  # what smooths before it makes smaller
-# A model that degrades the sharpened image, whatever its network is to make.
+_SMOOTH = {"bilinear": "area", "bicubic": "matlab_bicubic"}  # antialiased counterparts
+# A prefix of models that degrade the sharpened image.
 _SHARPENING = "RealESRGAN"
-# Ranges of the Gaussians' deviations where the file does not say, of both blurs.
+# Default ranges of the Gaussians' sigma, by (redux, number of the blur).
 _SIGMA = {(False, ""): [0.2, 3.0], (False, "2"): [0.2, 1.5], (True, ""): [0.2, 2.0], (True, "2"): [0.2, 1.0]}
 _NYQUIST = 3.1415  # the highest cutoff of a sinc filter
 
@@ -129,8 +129,8 @@ class Degradation:
     """One option file's degradation."""
 
     options: OptionFile  # the file's top and its data set
-    redux: bool  # of traiNNer-redux: a second resize may keep the size, and resizes smooth before they make smaller
-    draft: RecipeDraft  # that remarks go to
+    redux: bool  # traiNNer-redux: the second resize may keep the size, and downscaling is antialiased
+    draft: RecipeDraft  # receives remarks
 
     def line(self) -> Line:
         """The Degrade step."""
@@ -142,7 +142,7 @@ class Degradation:
         return Line(DEGRADE, {"source": "hr", "target": "lr"}, options.place, steps)
 
     def sharpened(self) -> list[Item]:
-        """The high resolution, sharpened before it is degraded."""
+        """The steps that sharpen the high resolution before it is degraded."""
         options, thick = self.options, "thicklines_prob"
         if options.chance(thick):
             self.draft.refuse(thick, "no step draws thick lines: make them beforehand, in files", options.at(thick))
@@ -155,7 +155,7 @@ class Degradation:
         return [self.step("UnsharpMask", blur_limit=limit, sigma_limit=0.0, alpha=[0.5, 0.5], threshold=10, p=1.0)]
 
     def last(self) -> list[Item]:
-        """The final size and a sinc filter, before or behind the last compression."""
+        """The steps of the final resize and sinc filter, before or after the last compression."""
         p, sides = self.options.chance("final_sinc_prob"), self.sides("final_kernel_range")
         compressed = self.compressed("2")
         size = self.one_of("final", [(self.resize(mode), weight) for mode, weight in self.modes("3")])
@@ -168,26 +168,26 @@ class Degradation:
         return [Line(RANDOM_ORDER, {}, self.options.place, [*compressed, whole])]
 
     def sides(self, key: str) -> dict[str, list[int]]:
-        """The sides of a kernel, as steps have them."""
+        """The range of kernel sizes as a step's argument."""
         low, high = self.options.range(key, [5, 17] if self.redux else [7, 21])
         if low % 2 != 1 or high % 2 != 1:
             self.options.refuse(key, f"sides of kernels are odd, got {[low, high]}")
         return {"blur_limit": [int(low), int(high)]}
 
     def ways(self, number: str) -> list[float]:
-        """How often a resize makes larger, makes smaller, and keeps the size."""
+        """The probabilities that a resize enlarges, shrinks, or keeps the size."""
         return self.options.shares(f"resize_prob{number}", [0.3, 0.4, 0.3] if number else [0.2, 0.7, 0.1])
 
     def modes(self, number: str) -> Weighted:
-        """How a resize may be made, and how often each."""
+        """The modes of a resize with their shares."""
         keys = f"resize_mode_list{number}", f"resize_mode_prob{number}"
         return self.options.weighted(*keys, MODES, dict.fromkeys(_USUAL_MODES[self.redux], 1.0))
 
     def resized(self, number: str, usual: list[float]) -> list[Item]:
-        """A resize by a factor, of the image or, the second one, of the final size; or none."""
+        """The steps of a resize by a factor: of the image, or for the second one of the final size."""
         up, down, keep = self.ways(number)
         low, high = self.options.range(f"resize_range{number}", usual)
-        has_keep = bool(number) and not self.redux  # to the final size, where it is neither larger nor smaller
+        has_keep = bool(number) and not self.redux  # keeping means resizing to the final size
         ways = {"up": (up, sorted([1.0, high])), "down": (down, sorted([low, 1.0]))}
         ways |= {"keep": (keep, [])} if has_keep else {}
         choices = [
@@ -198,7 +198,7 @@ class Degradation:
         return self.one_of(f"resize{number or 1}", [*choices, (self.step(NO_OP), 0.0 if has_keep else keep)])
 
     def resize(self, mode: str, number: str = "3", ends: Sequence[float] = (), name: str = "") -> Line:
-        """One resize, by a factor between the ends or to the final size."""
+        """A resize step, by a factor between the ends or to the final size."""
         key, ways = f"resize_range{number}", {"id": name or mode}
         if not number:
             smooth = {"area_for_downscale": "image"} if self.redux and mode == "bilinear" else {}
@@ -208,7 +208,7 @@ class Degradation:
         return self.step("ResizeToTarget", key, method=method, **({"scale": [*ends]} if ends else {}), **ways)
 
     def blurred(self, number: str, p: float) -> list[Item]:
-        """A kernel of one of several shapes, with the probability `p`."""
+        """The step of a blur with one of several kernel shapes, with probability `p`."""
         options, sinc = self.options, self.options.chance(f"sinc_prob{number}")
         kernels = options.weighted(f"kernel_list{number}", f"kernel_prob{number}", _KERNELS, _KERNELS)
         shapes = {"sinc": sinc} | {name: round(share * (1 - sinc), 4) for name, share in kernels}
@@ -223,7 +223,7 @@ class Degradation:
         return [self.step("KernelBlur", f"blur_sigma{number}", **args, p=p)] if p else []
 
     def noisy(self, number: str) -> list[Item]:
-        """Gaussian or Poisson noise, each in colour or in grey."""
+        """The steps of Gaussian or Poisson noise, each in colour or grey."""
         gauss, gray = (self.options.chance(f"{key}_noise_prob{number}") for key in ("gaussian", "gray"))
         std = [round(each / 255, 4) for each in self.options.range(f"noise_range{number}", [0, 0])]
         scale = self.options.range(f"poisson_scale_range{number}", [0, 0])
@@ -238,16 +238,16 @@ class Degradation:
         return self.one_of(f"noise{number or 1}", choices)
 
     def compressed(self, number: str) -> list[Item]:
-        """JPEG, at a quality of a range."""
+        """The step of JPEG compression."""
         p = self.options.chance(f"jpeg_prob{number}", 1.0)
         low, high = self.options.range(f"jpeg_range{number}", [75, 95])
         args = {"quality_range": [int(low), int(high)], "id": f"jpeg{number or 1}"}
         return [self.step("ImageCompression", f"jpeg_range{number}", **args, p=p)] if p else []
 
     def one_of(self, name: str, choices: Sequence[tuple[Line, float]]) -> list[Item]:
-        """One of several steps by weight, as simply as it can be said; those that do nothing count as one.
+        """One of several steps by weight, in the simplest form; idle choices are merged.
 
-        Their ids, which tell equal steps apart, begin with the name.
+        The steps' ids begin with `name`, so that equal steps draw differently.
         """
         idle = sum(weight for line, weight in choices if line.name == NO_OP)
         acting = [(line, weight) for line, weight in choices if line.name != NO_OP and round(weight, 4) > 0]
@@ -262,5 +262,5 @@ class Degradation:
         return [Line(ONE_OF, {"id": name}, self.options.place, [*(line for line, _ in acting), *still])]
 
     def step(self, name: str, key: str = "", **args: Any) -> Line:
-        """One step, where a key stands."""
+        """A step at the place of a key."""
         return Line(name, args, self.options.at(key))

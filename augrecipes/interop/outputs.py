@@ -1,4 +1,4 @@
-"""What leaves a pipeline: Normalize, ToFloat and ToTensorV2 as `output:`, wherever among the steps they stood."""
+"""Conversion of Normalize, ToFloat and ToTensorV2 to `output:`, wherever they stand among the steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, takes_of
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, argument_schemas
 from augrecipes.ops import groups, records
 from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.history import CLASSES
@@ -14,8 +14,8 @@ from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.outputs import imagenet
 from augrecipes.recipe.write import flow
 
-_FULL, _MOST = 255.0, 65535.0  # of 8 and of 16 bits
-_MOVED: dict[str, list[str]] = FOREIGN["behind_normalization"]  # classes that mean the same in front of it, and others
+_FULL, _MOST = 255.0, 65535.0  # full scale of 8 and of 16 bits
+_MOVED: dict[str, list[str]] = FOREIGN["behind_normalization"]  # classes that may move before the normalisation
 _SUMS = (None, "weighted_average")  # methods of ToGray whose weights sum to 1
 _CUT = (
     "A filter stood behind the normalisation. albumentations 2.0.8 cuts what it leaves there to 0..1, so that most of "
@@ -24,26 +24,26 @@ _CUT = (
 
 
 class Unsupported(ValueError):  # noqa: N818 - a finding about one transform, not a fault
-    """A setting that no recipe holds; the message says why, and what to do."""
+    """A setting that no recipe can hold; the message has the reason and the cure."""
 
 
-def is_last(call: Call) -> bool:
-    """Whether `output:` does its work: it acts on every sample."""
+def is_output(call: Call) -> bool:
+    """Whether a call becomes part of `output:`: a normalisation or conversion that acts on every sample."""
     always = call.args.get("p", 1.0) == 1 or call.args.get("always_apply") is True
     return call.name in OUTPUTS and not call.unread and always
 
 
-def is_whole(call: Call, sample: SampleState) -> bool:
-    """Whether a call makes 16 bits again of images that came so, and were scaled to 0..1: `output:` does that, too."""
+def restores_uint16(call: Call, sample: SampleState) -> bool:
+    """Whether a call converts images that were read with 16 bits back from 0..1, which `output:` does, too."""
     usual = call.args.get("dtype") == "uint16" and call.args.get("max_value") in (None, _MOST)
     return call.name == "FromFloat" and usual and sample.inputs == {"depth": 16} and "normalize" not in sample.output
 
 
-def put_last(call: Call, sample: SampleState) -> None:
-    """Let `output:` do what a call does for which `is_last` holds; Unsupported where no output does it."""
+def move_to_output(call: Call, sample: SampleState) -> None:
+    """Add the effect of a call for which `is_output` holds to `output:`; Unsupported if it cannot be expressed."""
     args = {key: value for key, value in call.args.items() if value is not None}
     try:
-        result = _one(call.name, args, scaled=sample.normalized)
+        result = _output_of(call.name, args, scaled=sample.normalized)
     except (TypeError, KeyError):
         raise Unsupported(f"{flow(call.args)}: mean and std are numbers, one or one a channel") from None
     if sample.normalized and "dtype" in result:
@@ -57,10 +57,10 @@ def put_last(call: Call, sample: SampleState) -> None:
     sample.draft.remarks["output"] = f"{was}, {call.name}" if was else f"was {call.name}"
 
 
-def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
-    """What one call does to the output; Unsupported where no output does it."""
+def _output_of(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
+    """The keys of `output:` for one call; Unsupported if it cannot be expressed."""
     how = args.get("normalize")
-    if name == TO_TENSOR or (name == OLD_TO_TENSOR and scaled and not how):  # the old one scaled integers alone
+    if name == TO_TENSOR or (name == OLD_TO_TENSOR and scaled and not how):  # the old one scaled only integers
         return {"layout": "chw"}
     if name == OLD_TO_TENSOR:
         normalize = {"normalize": {"mean": how["mean"], "std": how["std"]}} if how else {}
@@ -86,7 +86,7 @@ def _one(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str, Any]:
 
 
 def depth_of(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """What `inputs:` says of the images that a call scales: those of 16 bits, where its largest value is one of these.
+    """The `inputs:` for images that a call scales: 16 bits if its largest value has more than 8.
 
     >>> depth_of("ToFloat", {"max_value": 4095}), depth_of("Normalize", {"max_pixel_value": 255.0})
     ({'depth': 16, 'range': [0, 4095]}, {})
@@ -101,20 +101,20 @@ def _times(values: Any, factor: float) -> Any:
     return [value * factor for value in values] if isinstance(values, list) else values * factor
 
 
-def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
-    """A step that stood behind the normalisation, as it is in front of it; left out where it means something else.
+def _before_normalization(item: Item, call: Call, sample: SampleState) -> Item:
+    """Move a step from after the normalisation to before it; a LeftOut if its effect would change.
 
-    y = (x / 255 - mean) / std keeps averages and order within a channel. What only moves pixels stays, with the values
-    that it fills in counted in levels, and so do filters that average pixels, or pick one. What mixes channels stays
-    where all have one mean and one std. Where values were scaled to 0..1 alone, each class does the same.
+    y = (x / 255 - mean) / std preserves averages and order within a channel. So steps that only move pixels can be
+    moved, with fill values converted to levels, and so can filters that average or select pixels. Steps that mix
+    channels can if all channels have the same mean and std. If values were only scaled to 0..1, every class can.
     """
     if isinstance(item, LeftOut):
         return item
     if item.steps is not None:
-        item.steps = [_in_front(inner, call, sample) for inner in item.steps]
+        item.steps = [_before_normalization(inner, call, sample) for inner in item.steps]
         return item
     name, normalize = item.name, sample.output.get("normalize")
-    takes, is_scaled = takes_of(name), normalize is None and sample.cuts and "range" not in sample.output
+    takes, is_scaled = argument_schemas(name), normalize is None and sample.cuts and "range" not in sample.output
     is_old = any(_counts_levels(each) for each in call.walk() if CLASSES.get(each.name, each.name) == name)
     grey = normalize is not None and all(not isinstance(each, list) or len({*each}) == 1 for each in normalize.values())
     if "mask" not in records.op_record(name).targets:
@@ -138,12 +138,12 @@ def _in_front(item: Item, call: Call, sample: SampleState) -> Item:
 
 
 def _counts_levels(call: Call) -> bool:
-    """Whether a call has arguments of a release whose classes counted levels in floats, too."""
+    """Whether a call has arguments of an old release, whose classes took levels even for float images."""
     return call.name in CLASSES or any(f"{call.name}.{key}" in _MOVED["levels"] for key in call.args)
 
 
 def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
-    """A value behind the normalisation as a level of 0..255: a whole one, as steps cut off what is behind the point."""
+    """A normalised value as a level of 0..255, rounded, since steps truncate fractions."""
     normalize = output.get("normalize")
     if normalize is None:
         return _times(fill, 1.0 if output.get("range") == [0, 255] else _FULL)
@@ -154,11 +154,11 @@ def _levels(fill: Any, output: Mapping[str, Any]) -> Any:
     return levels if count > 1 else levels[0]
 
 
-# Samples on their way through transforms of other libraries.
+# The state of a sample between transforms of other libraries.
 
 
 def numbers(value: Any, what: str) -> list[float]:
-    """A list of numbers, of one where there is one."""
+    """A number or list of numbers as a list."""
     result = list(value) if isinstance(value, list | tuple) else [value]
     if not result or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in result):
         raise Unsupported(f"{what} must be a number, or a list of them, got {value!r}")
@@ -166,14 +166,14 @@ def numbers(value: Any, what: str) -> list[float]:
 
 
 class Args(dict[str, Any]):
-    """Arguments of a transform of another library: Unsupported for a wrong one, a KeyError for one that is missing."""
+    """Arguments of another library's transform: Unsupported for an invalid one, KeyError for a missing one."""
 
     def numbers(self, key: str, usual: Any = None) -> list[float]:
-        """The numbers at a key, where nothing is said the usual ones."""
+        """The numbers at a key, by default `usual`."""
         return numbers(self[key] if usual is None else self.get(key, usual), key)
 
     def span(self, key: str, centre: float = 0.0, usual: Any = None) -> list[float]:
-        """A range: two numbers as they are, one on both sides of the centre.
+        """A range: two numbers as they are, or one number on both sides of the centre.
 
         >>> Args(degrees=25).span("degrees"), Args(a=[0, 90]).span("a"), Args(brightness=0.4).span("brightness", 1.0)
         ([-25, 25], [0, 90], [0.6, 1.4])
@@ -192,11 +192,11 @@ class Args(dict[str, Any]):
         return [result[0], result[-1]]
 
     def spans(self, *keys: str) -> dict[str, list[float]]:
-        """The ranges at these keys, of those that are there."""
+        """The ranges at those of these keys that are present."""
         return {key: self.span(key) for key in keys if self.get(key) is not None}
 
     def named(self, key: str, known: Mapping[str, str], usual: str) -> str:
-        """The name here of the value at a key: by its own name, as an enumeration prints it, or by a number.
+        """Our name of the value at a key: a name, an enum member, or a number.
 
         >>> Args(mode="InterpolationMode.BICUBIC").named("mode", {"bicubic": "cubic"}, "bilinear")
         'cubic'
@@ -221,21 +221,21 @@ class Args(dict[str, Any]):
 
 @dataclass(slots=True)
 class SampleState:
-    """The sample on its way, and the draft that is written.
+    """The state of a sample between two transforms, and the draft.
 
     Attributes:
-        draft: of the recipe.
-        output: `output:` as it stands so far.
-        scaled: values are 0..1 by now.
-        normalized: mean and deviation were applied by now, or values are no levels any more.
-        sides: height and width that no image is below, px; None: nothing is known.
-        place: of the transform at hand.
-        rest: the transforms behind it.
-        boxes: `inputs.boxes`; None: the pipeline has none.
-        needs_mask: labels of every pixel are loaded.
-        mixing: it is a whole batch.
-        cuts: behind a normalisation, filters cut values to 0..1, as albumentations' do.
-        inputs: what `inputs:` says of the depth of images.
+        draft: the draft of the recipe.
+        output: `output:` so far.
+        scaled: whether values are 0..1 here.
+        normalized: whether mean and std were applied, or values are otherwise no longer levels.
+        sides: lower bounds of height and width, px; None: unknown.
+        place: the place of the current transform.
+        rest: the transforms after it.
+        boxes: `inputs.boxes`; None if the pipeline has none.
+        needs_mask: whether labels of pixels are loaded.
+        mixing: whether the sample is a whole batch.
+        cuts: whether filters after a normalisation clip values to 0..1, as albumentations' do.
+        inputs: the depth of images in `inputs:`.
     """
 
     draft: RecipeDraft
@@ -252,12 +252,12 @@ class SampleState:
     inputs: dict[str, Any] = field(default_factory=dict)
 
     def line(self, name: str, **args: Any) -> Line:
-        """A step, without the arguments that its class has anyway."""
-        usual = {key: each["default"] for key, each in takes_of(name).items() if "default" in each}
+        """A step at the current place, without arguments that equal its class's defaults."""
+        usual = {key: each["default"] for key, each in argument_schemas(name).items() if "default" in each}
         return Line(name, {key: args[key] for key in args if usual.get(key, ...) != args[key]}, self.place)
 
     def finish(self, steps: list[Item]) -> None:
-        """Put the steps, and what was learnt on the way, into the draft."""
+        """Put the steps, output and inputs into the draft."""
         self.draft.steps, self.draft.keys["output"] = steps, self.output
         inputs: dict[str, Any] = {} if self.boxes is None else {"boxes": {"format": "pascal_voc", **self.boxes}}
         if self.needs_mask:
@@ -267,7 +267,7 @@ class SampleState:
 
 
 def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
-    """Brightness, then contrast first or last of saturation and hue: the distortion of SSD, by what makes each."""
+    """SSD's photometric distortion: brightness, then saturation and hue with contrast before or after them."""
     orders = ("contrast", "saturation", "hue"), ("saturation", "hue", "contrast")
     ways: list[Item] = [Line(groups.SEQUENTIAL, {"p": 0.5}, place, [change(key) for key in order]) for order in orders]
     return [change("brightness"), Line(groups.ONE_OF, {}, place, ways)]
@@ -276,12 +276,13 @@ def photometric(change: Callable[[str], Line], place: Place) -> list[Item]:
 Maker = Callable[[Args, SampleState], list[Item]]
 
 
-def lines_by(
+def convert_calls(
     items_of: Callable[[Call, SampleState], list[Item]], calls: Sequence[Call], sample: SampleState
 ) -> list[Item]:
-    """The calls as the lines that `items_of` gives; what has no place in a recipe is among them as left out.
+    """Convert calls to lines by `items_of`; a LeftOut stands for a call that a recipe cannot hold.
 
-    What a group behind the normalisation gives is counted back by those that the group stands among.
+    Steps after a normalisation among these calls are moved before it; for steps of an inner group after it, the outer
+    call does so.
     """
     result: list[Item] = []
     settled = sample.normalized
@@ -294,5 +295,7 @@ def lines_by(
             items = [LeftOut(call.name, str(error), call.place)]
         except KeyError as error:
             items = [LeftOut(call.name, f"its argument {error.args[0]!r} is missing", call.place)]
-        result += [each for item in items for each in acting(_in_front(item, call, sample))] if behind else items
+        result += (
+            [each for item in items for each in acting(_before_normalization(item, call, sample))] if behind else items
+        )
     return result

@@ -1,4 +1,4 @@
-"""A recipe as albumentations alone would carry it out: its own groups and defaults, Normalize and ToTensorV2."""
+"""Conversion of a recipe to plain albumentations: its groups and defaults, Normalize and ToTensorV2."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from augrecipes.recipe.write import body_of, flow
 
 
 class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
-    """Scales an image and turns its colours, as `output:` of a recipe does; stands last in a pipeline.
+    """Converts an image as a recipe's `output:` does; the last transform of a pipeline.
 
     Args:
         dtype: `float32`, `float16`, `uint8` or `uint16`.
         color: `rgb`, `bgr`, `y`, `gray` or `ycbcr`.
-        mean: of values in 0..1, one number or one a channel; None: scaled to `value_range` instead.
-        std: the same.
-        value_range: what 0 and full scale become without `mean` and `std`.
+        mean: mean of values in 0..1, one number or one per channel; None: scale to `value_range` instead.
+        std: standard deviation, likewise.
+        value_range: the values of 0 and full scale without `mean` and `std`.
         p: probability.
 
-    Image: H×W×C, uint8 (0..255) or float32 (0..1), RGB or grey; H×W×C of `dtype` comes out. Draws: none.
+    Image: H×W×C, uint8 (0..255) or float32 (0..1), RGB or grey; the result is H×W×C of `dtype`. Draws: none.
 
     >>> ToOutput(color="bgr", dtype="uint8")(image=np.full((1, 1, 3), (1, 2, 3), np.uint8))["image"].tolist()
     [[[3, 2, 1]]]
@@ -48,12 +48,11 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
         super().__init__(p=p)
         self.dtype, self.color, self.mean, self.std, self.value_range = dtype, color, mean, std, value_range
         normalize = None if mean is None or std is None else Normalize(tuple(mean), tuple(std))
-        low, high = value_range
-        self._output = Output(dtype, "hwc", normalize, (float(low), float(high)), color)
+        self._output = Output(dtype, "hwc", normalize, (float(value_range[0]), float(value_range[1])), color)
 
     @staticmethod
     def arguments_of(output: Output) -> dict[str, Any]:
-        """The arguments that do what an output says, its layout apart.
+        """The arguments for an output, without its layout.
 
         >>> ToOutput.arguments_of(Output(dtype="float16"))
         {'dtype': 'float16', 'color': 'rgb'}
@@ -66,7 +65,7 @@ class ToOutput(A.ImageOnlyTransform):  # type: ignore[misc]
         return arguments
 
     def apply(self, img: np.ndarray, **_: Any) -> np.ndarray:
-        """The image as the output has it."""
+        """Convert the image."""
         sink = Sink(self._output)
         return sink(img if img.ndim > 2 else img[..., None])
 
@@ -84,7 +83,7 @@ _BATCH = "# The recipe's `batch:` is not among this: it mixes batches, in ar.loa
 
 
 def equivalent(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with what albumentations' groups need to do the same: p and n written out, weights that are no gates.
+    """The steps with groups in albumentations' terms: p and n written out, and p of OneOf's children a pure weight.
 
     >>> some = Step("SomeOf", p=0.4, steps=(Step("Blur"),))
     >>> equivalent([Step("OneOf", steps=(some,))])[0].steps[0].name
@@ -103,13 +102,13 @@ def _equivalent(step: Step) -> Step:
         if step.args.get("replace"):
             args["replace"] = True
     if step.name == groups.ONE_OF:
-        idle = not any(map(registry.chance, inside))  # it never acts, and albumentations divides by their sum
-        inside = tuple(replace(child, p=1.0) if idle else _picked(child) for child in inside)
+        idle = not any(map(registry.chance, inside))  # albumentations divides by the sum of weights
+        inside = tuple(replace(child, p=1.0) if idle else _weighted_child(child) for child in inside)
     return replace(step, args=frozen.Arguments(args), p=registry.chance(step), steps=inside)
 
 
-def _picked(child: Step) -> Step:
-    """A step of OneOf, whose p is its weight and nothing else."""
+def _weighted_child(child: Step) -> Step:
+    """A child of OneOf whose p is its weight only; a group around it carries the weight if its own p would gate it."""
     if child.name in groups.GATED and child.p != 1:
         inner = replace(child, p=1.0)
         return replace(child, name=groups.SEQUENTIAL, args=frozen.Arguments(), steps=(inner,))
@@ -118,14 +117,14 @@ def _picked(child: Step) -> Step:
 
 
 def transform(step: Step) -> Any:
-    """One step of `equivalent` as albumentations' object, with everything inside it."""
+    """A step of `equivalent` as an albumentations object, with its children."""
     if not step.is_group:
         return registry.plain(step)
     return getattr(A, step.name)([transform(child) for child in step.steps], **step.args.plain(), p=step.p)
 
 
 def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
-    """What stands for the output: names of classes and their arguments.
+    """The classes that make up the output, by name, and their arguments.
 
     >>> last_steps(Output())
     [('ToFloat', {}), ('ToTensorV2', {})]
@@ -148,8 +147,8 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
     return result
 
 
-def last_of(output: Output) -> list[Any]:
-    """The objects that stand for the output."""
+def output_objects(output: Output) -> list[Any]:
+    """The transforms that make up the output."""
     return [output_class(name)(**args) for name, args in last_steps(output)]
 
 
@@ -158,17 +157,22 @@ def output_class(name: str) -> Any:
     return ToOutput if name == ToOutput.__name__ else getattr(A, name)
 
 
-_OURS = ("labels", "presence", "of", "flip_pairs")  # of boxes and keypoints, and not albumentations'
+_NOT_ALBUMENTATIONS = (
+    "labels",
+    "presence",
+    "of",
+    "flip_pairs",
+)  # fields of boxes and keypoints that albumentations lacks
 
 
 def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
-    """What albumentations' BboxParams and KeypointParams take, by the argument of Compose."""
+    """The arguments of BboxParams and KeypointParams, by Compose's argument."""
     params: dict[str, dict[str, Any]] = {}
     for name, each in (("bbox_params", inputs.boxes), ("keypoint_params", inputs.keypoints)):
         if each is not None:
             labels = [each.labels] if each.labels else None
-            said = {key: value for key, value in asdict(each).items() if key not in _OURS}
-            params[name] = {"format": each.format, "label_fields": labels, **said}
+            fields = {key: value for key, value in asdict(each).items() if key not in _NOT_ALBUMENTATIONS}
+            params[name] = {"format": each.format, "label_fields": labels, **fields}
     return params
 
 
@@ -176,8 +180,8 @@ PARAMS = {"bbox_params": A.BboxParams, "keypoint_params": A.KeypointParams}
 
 
 def processors_of(inputs: Inputs) -> dict[str, Any]:
-    """Albumentations' own parameters for boxes and points."""
-    return {key: PARAMS[key](**given) for key, given in params_of(inputs).items()}
+    """BboxParams and KeypointParams, by Compose's argument."""
+    return {key: PARAMS[key](**arguments) for key, arguments in params_of(inputs).items()}
 
 
 def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
@@ -188,11 +192,11 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
     refuse_several(recipe)
     warn_unmixed(recipe, mode)
     transforms = [transform(step) for step in equivalent(steps)]
-    return A.Compose([*transforms, *last_of(recipe.output)], **processors_of(recipe.inputs))
+    return A.Compose([*transforms, *output_objects(recipe.output)], **processors_of(recipe.inputs))
 
 
 def refuse_several(recipe: Recipe) -> None:
-    """RecipeError where a sample is more than one Compose can carry out."""
+    """RecipeError where one Compose cannot do what the recipe does."""
     refuse_views(recipe, "a Compose of albumentations")
     if recipe.inputs.is_deep:
         raise RecipeError(
@@ -219,10 +223,10 @@ def refuse_several(recipe: Recipe) -> None:
 
 
 def python_of(recipe: Recipe) -> str:
-    """The recipe as a program that needs albumentations, and of this package the classes that only it has.
+    """The recipe as a Python program that uses albumentations, and this package's own classes where needed.
 
     Raises:
-        RecipeError: a sample of it is several images, or tiles that share draws.
+        RecipeError: one Compose cannot do what the recipe does, such as several images or tiles that share draws.
 
     >>> import augrecipes as ar
     >>> code = python_of(ar.load("version: 1\\nrecipe: tiny\\nsteps: [HorizontalFlip]\\noutput: {dtype: uint8}"))
@@ -241,29 +245,29 @@ def python_of(recipe: Recipe) -> str:
     sections = [("train", recipe.steps), *([("evaluation", recipe.eval)] if recipe.eval is not None else [])]
     body = [line for name, steps in sections for line in ("", *program.compose(name, steps, recipe))]
     head = f'"""{recipe.name} as albumentations {installed_version()} carries it out, written by `augrecipes eject`."""'
-    said = [
+    comments = [
         _SEEDS,
         *([_DEVICE] if recipe.output.where == "device" else []),
         *([_VIEWS] if recipe.tta else []),
         *([_BATCH] if recipe.batch else []),
     ]
-    return "\n".join([head, "", *program.imported(), "", *said, *body, ""])
+    return "\n".join([head, "", *program.imported(), "", *comments, *body, ""])
 
 
 def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
-    """The recipe as `A.save` writes it and `A.load` reads it."""
+    """The recipe in the form of `A.save` and `A.load`."""
     result: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
     return result
 
 
 @dataclass
 class _Script:
-    """The text on its way, and what it imports: names by the module that they are of."""
+    """A program being written; `names` are its imports by module."""
 
     names: dict[str, set[str]] = field(default_factory=dict)
 
     def imported(self) -> list[str]:
-        """The lines of import, what others made above what is ours."""
+        """The import lines, third-party above ours."""
         lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.names.items())]
         others = [line for line in lines if line.startswith("from albumentations")]
         ours = [line for line in lines if line not in others]
@@ -271,7 +275,7 @@ class _Script:
         return [line for block in blocks if block for line in ("", *block)][1:]
 
     def compose(self, name: str, steps: Sequence[Step], recipe: Recipe) -> list[str]:
-        """A section of the recipe as an `A.Compose` of that name."""
+        """The lines that assign a section of the recipe as an `A.Compose` to a name."""
         lines = [f"{name} = A.Compose(", "    ["]
         for each, written in zip(equivalent(steps), steps, strict=True):
             lines += self.step(each, written, " " * 8)
@@ -283,7 +287,7 @@ class _Script:
         return [*lines, ")"]
 
     def step(self, step: Step, written: Step | None, indent: str) -> list[str]:
-        """A step of `equivalent` under its line of the recipe; groups that stand for weights have none."""
+        """The lines of a step of `equivalent`, below a comment with its line of the recipe (none for added groups)."""
         above = [] if written is None else [f"{indent}# {harmless(line_of(written))}"]
         if not step.is_group:
             return [*above, f"{indent}{self.called(registry.plain_class(step), registry.keywords(step))},"]
@@ -294,7 +298,7 @@ class _Script:
         return [*above, f"{indent}A.{step.name}(", f"{indent}    [", *inside, f"{indent}    ],", *more, f"{indent}),"]
 
     def called(self, cls: type, args: Mapping[str, Any]) -> str:
-        """A class with arguments, imported if need be."""
+        """The text of a call of a class, which is imported if necessary."""
         if cls.__module__.partition(".")[0] == "albumentations" and cls.__name__ != outputs.TO_TENSOR:
             return f"A.{cls.__name__}({_arguments(args)})"
         module = "albumentations.pytorch" if cls.__name__ == outputs.TO_TENSOR else cls.__module__
@@ -307,10 +311,10 @@ def _arguments(args: Mapping[str, Any]) -> str:
 
 
 def line_of(step: Step) -> str:
-    """Where a step stands in the recipe, and what stands there."""
-    given = body_of(step)
-    said = f"{step.name}: {flow(given)}" if given else step.name
+    """The line of a step in the recipe, with its text."""
+    body = body_of(step)
+    text = f"{step.name}: {flow(body)}" if body else step.name
     place = step.position
     if place.origin:
-        return f"{place.origin[0]}:{place.origin[1]}: {said}"
-    return f"line {place.line}: {said}" if place.line else said
+        return f"{place.origin[0]}:{place.origin[1]}: {text}"
+    return f"line {place.line}: {text}" if place.line else text

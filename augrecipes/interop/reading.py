@@ -1,10 +1,10 @@
-"""Foreign configs as nodes with places: YAML, JSON and TOML, read and never run; and objects, where there is one.
+"""Document: a foreign config as nodes with places (YAML, JSON and TOML, read and never run), or an object.
 
-More is allowed than in a recipe: anchors, aliases and merge keys, YAML 1.1's `yes` and `no`, and tuples that PyYAML
-tagged. What else is tagged would be made by running code, and is an error.
+More is allowed than in a recipe: anchors, aliases and merge keys, YAML 1.1's `yes` and `no`, and PyYAML's tags of
+tuples. Other tags would run code, and are errors.
 
-`tomllib` tells no places. A statement of TOML is the shortest run of lines that is TOML by itself: each is read alone,
-and its keys stand where it begins.
+`tomllib` reports no places. A TOML statement is the shortest run of lines that is valid TOML: each is parsed alone, and
+its keys get the place where it begins.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _HARMLESS_TAGS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is to be imported.
+    """A source to import.
 
     Attributes:
-        file: as the user named it.
-        top: the config; None where it is none of YAML, JSON and TOML.
+        file: the file as the user named it.
+        top: the config; None if it is not YAML, JSON or TOML.
         text: the file's text; empty for an object.
-        value: the object, where the caller has one.
-        warned: what albumentations warned of when that was run.
-        key: which pipeline of the config the user named, as a path of keys joined by dots; empty: none.
-        given: what the user says of values that the source does not tell, by their text: `{"cfg.size": 512}`.
-        root: the folder that the files lie in which this one may name; None: it names none, as it is no file.
+        value: the object, if the source is one.
+        warned: albumentations' warnings when the object was created.
+        key: the pipeline that the user named, as keys joined by dots; empty: none.
+        given: the user's values for unknown expressions, by their text: `{"cfg.size": 512}`.
+        root: the folder of files that this one may refer to; None if it is no file.
     """
 
     file: str
@@ -61,30 +61,30 @@ class Document:
 
     @property
     def place(self) -> Place:
-        """Where it starts."""
+        """The start of the document."""
         return Place(self.file, 1, 1) if self.top is None else self.top.place
 
 
 def is_python(file: str) -> bool:
-    """Whether a file holds Python, by its name."""
+    """Whether a file name is that of a Python file."""
     return Path(file).suffix == ".py"
 
 
 def read(path: str) -> Document:
-    """A file as a document; of what is none of YAML, JSON and TOML the text alone.
+    """A file as a document; without `top` if it is not YAML, JSON or TOML.
 
     Raises:
-        RecipeError: it cannot be read, or says what nobody should carry out.
+        RecipeError: the file cannot be read, or has tags that would run code.
     """
     text = _decoded(lambda problems: limits.read_bytes(path, path, problems), path)
     return replace(of_text(text, path), root=Path(path).parent)
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
-    """The text of a stream, as that of a file is read.
+    """The text of a stream, with the checks for files.
 
     Raises:
-        RecipeError: too much of it, or no text.
+        RecipeError: it is too long, or not text.
     """
     return _decoded(lambda _: stream.read(limits.MAX_BYTES + 1), name)
 
@@ -106,10 +106,10 @@ def of_text(text: str, file: str) -> Document:
     if kind == ".toml":
         return Document(file, read_toml(text, file), text)
     is_yaml = kind in (".yaml", ".yml", ".json")
-    with suppress(RecipeError):  # of standard input, nobody says what it is; TOML may look like one text of YAML
+    with suppress(RecipeError):  # standard input has no extension; TOML may look like a YAML scalar
         if not is_yaml:
             return Document(file, read_toml(text, file), text)
-    # JSON writes characters beyond the first plane as two halves, which YAML does not know.
+    # JSON writes characters beyond the BMP as surrogate pairs, which YAML does not know.
     text = _HALVES.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
         with reported() as problems:
@@ -122,22 +122,22 @@ def of_text(text: str, file: str) -> Document:
 
 
 class _ConfigReader(parse.YamlReader):
-    """Nodes of a config that somebody else's program reads."""
+    """A YAML reader for other programs' configs."""
 
     def __init__(self, file: str, problems: Problems) -> None:
         super().__init__(file, problems)
-        self._merges: dict[int, list[Node]] = {}  # what `<<` names, by the id of the mapping around it
+        self._merges: dict[int, list[Node]] = {}  # the values of `<<`, by the id of their mapping
 
     def take(self, event: Any) -> None:
-        """Build on; a mapping that ends takes in what it merges."""
+        """Process an event; at its end, a mapping gets the keys of its merges."""
         if isinstance(event, yaml.MappingEndEvent) and isinstance(self._open[-1], MappingNode):
             _merge(self._open[-1], self._merges.pop(id(self._open[-1]), []))
         super().take(event)
 
     def events(self, parsed: Iterable[Any]) -> Iterator[Any]:
-        """The events with aliases replaced by what they stand for. The consumer's limit ends what never would."""
+        """Yield the events with aliases replaced by their anchors' events; the consumer limits their number."""
         done: list[Any] = []
-        opened: list[tuple[str | None, int]] = []  # anchors of lists and mappings that have not ended, and where
+        opened: list[tuple[str | None, int]] = []  # anchors and starts of unfinished lists and mappings
         anchored: dict[str, slice] = {}
         for event in parsed:
             anchor, start = getattr(event, "anchor", None), len(done)
@@ -179,7 +179,7 @@ class _ConfigReader(parse.YamlReader):
 
 
 def _merge(owner: MappingNode, others: list[Node]) -> None:
-    """Keys that a mapping does not give itself, from the first that does."""
+    """Add keys that a mapping lacks, from the first of the others that has them."""
     for other in others:
         if isinstance(other, ListNode):
             _merge(owner, other.items)
@@ -194,10 +194,10 @@ _Path = tuple[str | int, ...]
 
 
 def read_toml(text: str, file: str) -> Node:
-    """A text of TOML as a mapping.
+    """A TOML text as a mapping.
 
     Raises:
-        RecipeError: it is none, with line and column; or it is too much.
+        RecipeError: it is not valid TOML, with line and column; or it is too large.
 
     >>> read_toml("[a]\\n'b' = [ # a list\\n  1 ]\\nc.d = 2", "f.toml").entries["a"].at["c"].line
     4
@@ -207,7 +207,7 @@ def read_toml(text: str, file: str) -> Node:
     try:
         with bounded(file):
             values, places = tomllib.loads(text), [*_places(text, file)]
-            return _node(values, (), dict(reversed(places)), Place(file, 1, 1))  # the first place of each counts
+            return _node(values, (), dict(reversed(places)), Place(file, 1, 1))  # the first place of a path counts
     except tomllib.TOMLDecodeError as error:
         message, at = _AT.sub("", str(error)), _AT.search(str(error))
         line, col = (int(at[1]), int(at[2])) if at and at[1] else (text.rstrip("\n").count("\n") + 1, 1)
@@ -219,9 +219,9 @@ def read_toml(text: str, file: str) -> Node:
 
 
 def _places(text: str, file: str) -> Iterator[tuple[_Path, Place]]:
-    """The path of every key and of every element of an array of tables, and where its statement begins."""
+    """Yield the path of every key and of every element of an array of tables, and the place of its statement."""
     table: _Path = ()
-    last: dict[_Path, int] = {}  # of each array of tables, the element that is being filled
+    last: dict[_Path, int] = {}  # the current element of each array of tables
     lines: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         lines.append(line)
@@ -235,7 +235,7 @@ def _places(text: str, file: str) -> Iterator[tuple[_Path, Place]]:
         lines = []
         is_header = start.startswith("[")
         path = () if is_header else table
-        while isinstance(value, dict) and len(value) == 1:  # keys inside each other; what else is inside is here, too
+        while isinstance(value, dict) and len(value) == 1:  # nested keys; all others have the same place
             ((key, value),) = value.items()
             path = (*path, key)
             yield path, place
@@ -248,7 +248,7 @@ def _places(text: str, file: str) -> Iterator[tuple[_Path, Place]]:
 
 
 def _node(value: Any, path: _Path, places: dict[_Path, Place], place: Place) -> Node:
-    """A value as a node; dates, and numbers that no step can use, as text."""
+    """A value as a node; dates and huge numbers become text."""
     if len(path) > MAX_DEPTH:
         raise RecursionError
     place = places.get(path, place)

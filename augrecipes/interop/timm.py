@@ -1,4 +1,4 @@
-"""Augmentation policies of timm and torchvision as steps of a recipe; and timm's `create_transform`."""
+"""Conversion of timm's and torchvision's augmentation policies to steps, and of timm's `create_transform`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from augrecipes.ops.groups import AUTO_AUGMENT, ONE_OF, RAND_AUGMENT, TRIVIAL_AU
 from augrecipes.ops.policies import FULL_MAGNITUDE
 from augrecipes.recipe.outputs import imagenet
 
-WHOLE = "create_transform"  # of timm: a pipeline by itself
-_SCALE = FULL_MAGNITUDE // 10  # timm counts magnitudes in tenths
-_UNIFORM = 100  # beyond this deviation timm draws magnitudes evenly, from 0 on
-_SPREAD = "magnitudes are uniform with the deviation of timm's normal ones"
+CREATE_TRANSFORM = "create_transform"  # of timm: a pipeline by itself
+_TENTHS = FULL_MAGNITUDE // 10  # timm counts magnitudes in tenths
+_UNIFORM = 100  # above this deviation timm draws magnitudes uniformly from 0
+_UNIFORM_NOTE = "magnitudes are uniform with the deviation of timm's normal ones"
 _SAMPLED = "timm draws bilinear or bicubic, here it is linear"
 _PART = re.compile(r"([a-z]+?)(\d.*)")
-MIXING = ("Mixup", "FastCollateMixup")  # batches
-# Of Mixup: what is usual, and where recipes have one value only, which and why.
+MIXING = ("Mixup", "FastCollateMixup")  # classes that mix batches
+# Mixup's defaults, and the arguments for which recipes have a single value, with the reason.
 _MIXUP = FOREIGN["timm"]
-_ODD = ("separate", "naflex", "tf_preprocessing", "no_aug", "crop_border_pixels", "re_num_splits")
+_UNSUPPORTED = ("separate", "naflex", "tf_preprocessing", "no_aug", "crop_border_pixels", "re_num_splits")
 
 
 def timm_policy(args: Args, sample: SampleState) -> list[Item]:
-    """What one of timm's strings says, such as `rand-m9-mstd0.5-inc1`, `original`, `augmix-m3-w3`."""
+    """The step for one of timm's config strings, such as `rand-m9-mstd0.5-inc1`, `original`, `augmix-m3-w3`."""
     text, extra = str(args["config_str"]), args.get("hparams") or {}
     kind, *parts = text.split("-")
     result = {match[1]: float(match[2]) for part in parts if (match := _PART.fullmatch(part))}
@@ -41,13 +41,13 @@ def timm_policy(args: Args, sample: SampleState) -> list[Item]:
     mean = extra.get("img_mean", [128, 128, 128]) if isinstance(extra, dict) else [128, 128, 128]
     warp = {"interpolation": "linear", "fill": mean[0] if len({*mean}) == 1 else list(mean)}
     deviation = result.get("mstd", 0.0)
-    spread = {"mstd": short(deviation * _SCALE)} if deviation else {}
+    spread = {"mstd": short(deviation * _TENTHS)} if deviation else {}
     if kind == "rand":
         magnitude = min(result.get("m", 10.0), 10.0)
         if deviation > _UNIFORM:
-            magnitude, spread = magnitude / 2, {"mstd": short(magnitude / 2 / math.sqrt(3) * _SCALE)}
+            magnitude, spread = magnitude / 2, {"mstd": short(magnitude / 2 / math.sqrt(3) * _TENTHS)}
         ops = "timm-increasing" if result.get("inc") else "timm"
-        counts = {"n": int(result.get("n", 2)), "m": short(magnitude * _SCALE), "op_p": result.get("p", 0.5)}
+        counts = {"n": int(result.get("n", 2)), "m": short(magnitude * _TENTHS), "op_p": result.get("p", 0.5)}
         line = sample.line(RAND_AUGMENT, **counts, **spread, ops=ops, **warp)
     elif kind == "augmix":
         sizes = {"severity": int(result.get("m", 3)), "width": int(result.get("w", 3)), "alpha": result.get("a", 1.0)}
@@ -56,12 +56,12 @@ def timm_policy(args: Args, sample: SampleState) -> list[Item]:
         line.comments.append("magnitudes are those of torchvision's AugMix")
     else:
         line = sample.line(AUTO_AUGMENT, policy=kind, **spread, **warp)
-    line.comments += [_SAMPLED] + ([_SPREAD] if spread and deviation <= _UNIFORM else [])
+    line.comments += [_SAMPLED] + ([_UNIFORM_NOTE] if spread and deviation <= _UNIFORM else [])
     return [line]
 
 
 def call_of(value: Any) -> Call | None:
-    """An object of timm as the call that makes it; None: no call is known to make such a one."""
+    """The call that creates an object of timm; None if no such call is known."""
     name, package, foreign = type(value).__name__, type(value).__module__, FOREIGN["timm"]
     if like := foreign["like"].get(name):
         keys = [key for key in ("size", "scale", "ratio", "interpolation") if hasattr(value, key)]
@@ -80,13 +80,14 @@ def call_of(value: Any) -> Call | None:
 
 
 def create_transform(args: Args, sample: SampleState) -> list[Item]:
-    """timm's transforms for training, or for validation."""
-    odd = [key for key in _ODD if args.get(key)]
-    odd += [key for key in ("train_crop_mode", "crop_mode") if args.get(key) not in (None, "rrc", "center")]
-    if odd:
-        raise Unsupported(f"{WHOLE} with {odd[0]}={args[odd[0]]!r} has no equivalent here; write its steps out")
-    given = [int(each) for each in args.numbers("input_size", 224)]
-    size, how = (given * 2)[:2] if len(given) == 1 else given[-2:], args.get("interpolation", "bilinear")
+    """The steps of timm's `create_transform`, for training or validation."""
+    extra = [key for key in _UNSUPPORTED if args.get(key)]
+    extra += [key for key in ("train_crop_mode", "crop_mode") if args.get(key) not in (None, "rrc", "center")]
+    if extra:
+        what = f"{CREATE_TRANSFORM} with {extra[0]}={args[extra[0]]!r}"
+        raise Unsupported(f"{what} has no equivalent here; write its steps out")
+    sides = [int(each) for each in args.numbers("input_size", 224)]
+    size, how = (sides * 2)[:2] if len(sides) == 1 else sides[-2:], args.get("interpolation", "bilinear")
     sized = Args(interpolation="bilinear" if how == "random" else how)
     mean, std = (list(args.get(key) or getattr(imagenet("rgb"), key)) for key in ("mean", "std"))
     if args.get("is_training"):
@@ -122,7 +123,7 @@ def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float
             result.append(line)
     add("ToGray", args.get("grayscale_prob"))
     add("GaussianBlur", args.get("gaussian_blur_prob"), blur_limit=[23, 23], sigma_limit=[0.1, 2.0])
-    # Behind the normalisation in timm, where 0 is the mean.
+    # timm erases after the normalisation, where 0 is the mean.
     fill = level if args.get("re_mode", "const") == "const" else "random"
     if args.get("re_prob"):
         sample.draft.note(steps.NOTES["erasing"])
@@ -131,7 +132,7 @@ def _training(args: Args, sample: SampleState, sized: Args, mean: Sequence[float
 
 
 def mixup(args: Args, sample: SampleState) -> list[Item]:
-    """MixUp in some batches, CutMix in others: `switch_prob` says in how many of both."""
+    """MixUp or CutMix per batch, where `switch_prob` is the probability of CutMix."""
     args = Args(_MIXUP["usual"] | args)
     alpha, cut, switch, p = (args.numbers(key)[0] for key in ("mixup_alpha", "cutmix_alpha", "switch_prob", "prob"))
     shares = (("MixUp", alpha, 1 - switch), ("CutMix", 1.0 if args["cutmix_minmax"] else cut, switch))
@@ -144,15 +145,15 @@ def mixup(args: Args, sample: SampleState) -> list[Item]:
     return [*result] if alone else [Line(ONE_OF, {} if p == 1 else {"p": p}, sample.place, [*result])]
 
 
-# Of each function what makes steps of its arguments.
+# The converter of each function's arguments to steps.
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(MIXING, mixup),
     **dict.fromkeys(("rand_augment_transform", "auto_augment_transform", "augment_and_mix_transform"), timm_policy),
-    WHOLE: create_transform,
+    CREATE_TRANSFORM: create_transform,
 }
 
 
-_BINS = 31  # magnitudes of torchvision's RandAugment, where nothing is said
+_BINS = 31  # default magnitudes of torchvision's RandAugment
 
 
 def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, Any]:
@@ -161,12 +162,12 @@ def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, 
 
 
 def short(number: float) -> float:
-    """A number as people write it."""
+    """A number without needless digits."""
     return int(number) if float(number).is_integer() else round(number, 6)
 
 
 def rand_augment(args: Args, sample: SampleState) -> list[Item]:
-    """Operations of one magnitude, which counts bins in torchvision."""
+    """RandAugment; torchvision's magnitude counts bins."""
     last = int(args.get("num_magnitude_bins", _BINS)) - 1
     magnitude = args.get("magnitude", 9) * FULL_MAGNITUDE / last
     count = int(args.get("num_ops", 2))
@@ -174,18 +175,18 @@ def rand_augment(args: Args, sample: SampleState) -> list[Item]:
 
 
 def trivial_augment(args: Args, sample: SampleState) -> list[Item]:
-    """One operation of any magnitude."""
+    """TrivialAugmentWide."""
     return [sample.line(TRIVIAL_AUGMENT, **_warp(args, sample))]
 
 
 def auto_augment(args: Args, sample: SampleState) -> list[Item]:
-    """The policy that was found for a data set."""
+    """AutoAugment with the policy of a data set."""
     policy = str(args.get("policy", "imagenet")).rpartition(".")[2].lower()
     return [sample.line(AUTO_AUGMENT, policy=policy, **_warp(args, sample))]
 
 
 def aug_mix(args: Args, sample: SampleState) -> list[Item]:
-    """Chains of operations, mixed."""
+    """AugMix."""
     warp = _warp(args, sample, "bilinear")
     if isinstance(warp["fill"], list) or warp["interpolation"] not in ("nearest", "linear"):
         raise Unsupported(
@@ -197,7 +198,7 @@ def aug_mix(args: Args, sample: SampleState) -> list[Item]:
     return [sample.line("AugMix", severity=severity, width=width, depth=depth, alpha=alpha, all_ops=every, **warp)]
 
 
-# The same of torchvision's policies.
+# The converters of torchvision's policies.
 POLICIES: dict[str, Maker] = {
     "AugMix": aug_mix,
     "AutoAugment": auto_augment,

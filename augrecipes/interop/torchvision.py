@@ -1,6 +1,6 @@
-"""Pipelines of torchvision.transforms, version 2 or 1, as recipes with the same meaning.
+"""Conversion of pipelines of torchvision.transforms, version 2 or 1, to recipes with the same meaning.
 
-Transforms that change values are steps, conversions to tensors are `output:` and `inputs:`.
+Transforms that change values become steps, conversions to tensors become `output:` and `inputs:`.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 
 from augrecipes.interop import reading, timm
 from augrecipes.interop import torchvision_steps as steps
-from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, name_of, takes_of
-from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, lines_by
+from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, argument_schemas, name_of
+from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, convert_calls
 from augrecipes.ops.groups import COMPOSE, NO_OP, ONE_OF, RANDOM_ORDER, SEQUENTIAL
 from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.recipe import model, nodes, outputs, suggest
 
-# Of each class the arguments in the order of its constructor, in both versions.
+# The parameters of each class's constructor, in order, in both versions.
 PARAMETERS = {name: tuple(names.split()) for name, names in FOREIGN["torchvision"]["arguments"].items()}
-# A list that holds a name which albumentations has not, too, is of torchvision.
+# Names that albumentations lacks: a list with one of them is torchvision's.
 DISTINCTIVE = frozenset(PARAMETERS) - {*FOREIGN["torchvision"]["shared_names"]}
-# Why, and what comes nearest.
+# Classes without a counterpart: the reason, and the nearest equivalent.
 UNSUPPORTED: dict[str, str] = {**FOREIGN["torchvision"]["left_out"], "Lambda": REFUSED["Lambda"]}
 _HOME = "torchvision.transforms"
-# What mixes the samples of a batch, of torchvision and of timm.
+# Classes of torchvision and timm that mix the samples of a batch.
 MIXING = frozenset({"MixUp", "CutMix", *timm.MIXING})
 _CHOICES = frozenset({"RandomApply", "RandomChoice"})
 _GROUPS = frozenset({*_CHOICES, "RandomOrder"})
 
 
 def to_dtype(args: Args, sample: SampleState) -> list[Item]:
-    """Another type of numbers, scaled or not; what torchvision does not print is float32, as always."""
+    """ToDtype; without a dtype float32, torchvision's default."""
     value = args.get("dtype") or "float32"
     value = steps.of_kind(value, "image") if isinstance(value, Mapping) else value
     name = str(value or "uint8").rpartition(".")[2]
@@ -52,7 +52,7 @@ def to_dtype(args: Args, sample: SampleState) -> list[Item]:
 
 
 def normalize(args: Args, sample: SampleState) -> list[Item]:
-    """Mean and deviation; of 0..255, where nothing scaled the values."""
+    """Normalize; mean and std count in 0..255 if values were not scaled."""
     if sample.normalized:
         raise Unsupported("values are normalised already; leave one of the two out")
     full = 255 if sample.output.pop("range", None) == [0, 255] else 1
@@ -64,14 +64,14 @@ def normalize(args: Args, sample: SampleState) -> list[Item]:
 
 
 def boxes(args: Args, sample: SampleState) -> list[Item]:
-    """Boxes that are cut at the image's edges, and left out when less is left of them than the arguments say."""
+    """ClampBoundingBoxes and SanitizeBoundingBoxes: clips boxes, and drops those that become too small."""
     keys = {"min_width": "min_size", "min_height": "min_size", "min_area": "min_area"}
     sample.boxes = {**(sample.boxes or {}), **{key: float(args[name]) for key, name in keys.items() if name in args}}
     return []
 
 
 def weights(args: Args, sample: SampleState) -> list[Item]:
-    """The transforms of torchvision's weights: the shorter side, the middle where asked for, a normalised tensor."""
+    """The transforms of torchvision's weights: resize of the shorter side, an optional centre crop, normalisation."""
     crop = args.get("crop_size")
     side = args.get("resize_size", None if crop is None else 256)
     size = None if side is None else Args(resize_size=side).size("resize_size")[:1]
@@ -84,12 +84,12 @@ def weights(args: Args, sample: SampleState) -> list[Item]:
 
 
 def _step(name: str, usual: Mapping[str, Any]) -> Maker:
-    """What makes a step of this class, with the probability that is given, or with the usual one."""
+    """A converter to a step of this class, with the probability `p` of the arguments or the default."""
     return lambda args, sample: [sample.line(name, **{**usual, "p": args.get("p", usual["p"])})]
 
 
 def _output(keys: Mapping[str, Any]) -> Maker:
-    """What only changes `output:`."""
+    """A converter that only changes `output:`."""
 
     def make(args: Args, sample: SampleState) -> list[Item]:
         sample.output |= keys
@@ -99,7 +99,7 @@ def _output(keys: Mapping[str, Any]) -> Maker:
     return make
 
 
-# Of each class what makes steps of its arguments.
+# The converter of each class's arguments to steps.
 MAKERS: dict[str, Maker] = {
     **steps.MAKERS,
     **timm.POLICIES,
@@ -117,15 +117,18 @@ MAKERS: dict[str, Maker] = {
 
 
 def from_torchvision(transform: Any, name: str = "imported") -> model.Recipe:
-    """A recipe with the meaning of a torchvision pipeline: the same ranges and chances, draws of its own.
+    """Convert a torchvision pipeline to a Recipe of the same meaning: equal ranges and probabilities, own draws.
 
     Args:
         transform: a `Compose` of torchvision.transforms, version 2 or 1, or a single transform.
-        name: of the recipe, `[a-z0-9-]`.
+        name: the recipe's name, `[a-z0-9-]`.
+
+    Returns:
+        A Recipe of kind image.
 
     Raises:
-        RecipeError: parts of it have no place in a recipe; `problems` names each with the way out.
-        TypeError: it is no pipeline of torchvision.
+        RecipeError: a recipe cannot hold some parts; `problems` names each with the cure.
+        TypeError: `transform` is not a torchvision pipeline.
     """
     document = reading.Document(name, value=transform)
     if not is_object(document):
@@ -139,14 +142,14 @@ def is_object(document: reading.Document) -> bool:
 
 
 def draft_of_object(document: reading.Document) -> RecipeDraft:
-    """What the object does, as a recipe; lines are counted as `repr` prints them, one a transform."""
+    """The draft of a recipe from an object; lines count as `repr` prints them, one per transform."""
     draft = RecipeDraft(name_of(document.file), "a pipeline of torchvision", document.place)
     convert(draft, read_transform(document.value, document.file, count(1)))
     return draft
 
 
 def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
-    """An object of torchvision or timm, and those inside it, as calls; one a line."""
+    """The call of an object of torchvision or timm, with its children, one per line."""
     place, cls = nodes.Place(file, next(lines), 1), type(value)
     if cls.__module__.startswith("timm") and (call := timm.call_of(value)) is not None:
         return replace(call, args={key: _plain(each) for key, each in call.args.items()}, place=place)
@@ -162,7 +165,7 @@ def read_transform(value: Any, file: str, lines: Iterator[int]) -> Call:
 
 
 def _plain(value: Any) -> Any:
-    """A value as a config would have it."""
+    """A value as plain data."""
     if isinstance(value, dict):
         return {getattr(key, "__name__", str(key)): _plain(each) for key, each in value.items()}
     value = value.tolist() if hasattr(value, "tolist") else value  # a tensor or an array
@@ -172,18 +175,18 @@ def _plain(value: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """A number of JSON; a whole one as such: some classes of torchvision keep what they are given as floats."""
+    """A number of JSON, as an int if it is whole: some of torchvision's classes convert their arguments to floats."""
     return int(number) if (number := float(text)).is_integer() else number
 
 
 def convert(draft: RecipeDraft, call: Call) -> None:
-    """Put what a Compose of torchvision does into a draft; a lone transform is a Compose of itself."""
+    """Fill a draft from torchvision's Compose; a lone transform counts as a Compose of itself."""
     sample = SampleState(draft, {"dtype": "uint8", "layout": "hwc"})
     sample.finish(lines(call.children or () if call.name == COMPOSE else (call,), sample))
 
 
 def mixes(call: Call) -> bool:
-    """Whether a call, or what it chooses among, mixes whole batches.
+    """Whether a call, or one of the calls that it chooses from, mixes whole batches.
 
     >>> mixes(Call("MixUp", package="torchvision.transforms.v2")), mixes(Call("MixUp", package="albumentations"))
     (True, False)
@@ -194,12 +197,12 @@ def mixes(call: Call) -> bool:
 
 
 def fill_batch(draft: RecipeDraft, calls: Sequence[Call]) -> None:
-    """Put what mixes batches, wherever a file builds it, into `batch:` of a draft."""
-    before = draft.faults()
+    """Fill `batch:` of a draft from the calls that mix batches, wherever they stand in a file."""
+    before = draft.problems()
     different = {repr([(MAKERS.get(each.name), each.args) for each in call.walk()]): call for call in calls}
     draft.batch = lines([*different.values()], SampleState(draft, {}, mixing=True))
     steps = [item for item in draft.batch if isinstance(item, Line)]
-    why = next((f"{each.name}: {each.message}" for each in draft.faults() if each not in before), "")
+    why = next((f"{each.name}: {each.message}" for each in draft.problems() if each not in before), "")
     if len(steps) > 1:
         why = "one of several in this file, of which its code picks: write the one, or a OneOf of them, in `batch:`"
     if why:
@@ -209,11 +212,11 @@ def fill_batch(draft: RecipeDraft, calls: Sequence[Call]) -> None:
 
 
 def lines(calls: Sequence[Call], sample: SampleState) -> list[Item]:
-    """The calls as lines; what has no place in a recipe is among them as left out."""
-    return lines_by(_made, calls, sample)
+    """The calls as lines; a LeftOut stands for a call that a recipe cannot hold."""
+    return convert_calls(_lines_of_call, calls, sample)
 
 
-def _made(call: Call, sample: SampleState) -> list[Item]:
+def _lines_of_call(call: Call, sample: SampleState) -> list[Item]:
     call = call.by_name([key for key in PARAMETERS.get(call.name, ()) if key != "transforms"])
     if call.unread:
         raise Unsupported(UNSUPPORTED.get(call.name) or call.unread)
@@ -248,8 +251,10 @@ def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
     if call.name == "RandomApply":
         inside, p = lines(children, sample), float(args.get("p", 0.5))
         sample.sides = sides
-        return [_weighed(inside[0], p)] if len(inside) == 1 else acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
-    each = [_whole(lines([child], sample), child) for child in children]
+        return (
+            [_with_weight(inside[0], p)] if len(inside) == 1 else acting(Line(SEQUENTIAL, {"p": p}, call.place, inside))
+        )
+    each = [_as_one_line(lines([child], sample), child) for child in children]
     sample.sides = None
     if call.name == "RandomOrder":
         return acting(Line(RANDOM_ORDER, {}, call.place, each))
@@ -257,22 +262,22 @@ def _group(call: Call, args: Args, sample: SampleState) -> list[Item]:
     if len(weights) != len(children):
         raise Unsupported(f"{len(weights)} probabilities for {len(children)} transforms")
     shares = [round(weight / sum(weights), 6) for weight in weights]
-    return acting(Line(ONE_OF, {}, call.place, [_weighed(*pair) for pair in zip(each, shares, strict=True)]))
+    return acting(Line(ONE_OF, {}, call.place, [_with_weight(*pair) for pair in zip(each, shares, strict=True)]))
 
 
-def _weighed(item: Item, share: float) -> Item:
-    """A transform that is drawn with that weight: in OneOf a step's `p` is its weight, and it acts for sure."""
+def _with_weight(item: Item, share: float) -> Item:
+    """A transform with a weight: as a child of OneOf, whose `p` is its weight only."""
     if isinstance(item, LeftOut):
         return item
-    usual = 1.0 if item.steps is not None else takes_of(item.name).get("p", {}).get("default")
+    usual = 1.0 if item.steps is not None else argument_schemas(item.name).get("p", {}).get("default")
     if item.args.get("p", usual) != 1:
         return Line(SEQUENTIAL, {"p": share}, item.place, [item])
     item.args["p"] = share
     return item
 
 
-def _whole(items: list[Item], call: Call) -> Item:
-    """Several lines as one."""
+def _as_one_line(items: list[Item], call: Call) -> Item:
+    """Several lines as one, in a group if necessary."""
     if len(items) == 1:
         return items[0]
     if items and not any(isinstance(item, Line) for item in items):

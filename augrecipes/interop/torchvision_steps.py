@@ -1,4 +1,4 @@
-"""Transforms of torchvision as steps of a recipe: those that move pixels, and those that change values."""
+"""Converters of torchvision's transforms to steps: those that move pixels, and those that change values."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from augrecipes.interop.outputs import Args, Maker, SampleState, Unsupported, nu
 from augrecipes.ops.groups import ONE_OF
 
 INTERPOLATIONS: dict[str, str] = FOREIGN["torchvision"]["interpolations"]
-_SMOOTHED = frozenset({"linear", "cubic"})  # before torchvision makes images smaller by them
+_ANTIALIASED = frozenset({"linear", "cubic"})  # modes that torchvision antialiases when it shrinks images
 _BORDERS: dict[str, str] = FOREIGN["torchvision"]["borders"]
-_MOST_SIZES = 1024  # of a list that a step is given to draw from
+_MOST_SIZES = 1024  # in a list that a step draws from
 _AFTER = "the shear acts after the rotation here, before it in torchvision"
 NOTES: dict[str, str] = FOREIGN["torchvision"]["notes"]
 
 
 def resampling(args: Args) -> dict[str, Any]:
-    """Arguments of a step that resizes as one of torchvision with these arguments does.
+    """The arguments of a resizing step that match torchvision's.
 
     >>> resampling(Args()), resampling(Args(interpolation="bicubic", antialias=False))
     ({'interpolation': 'linear', 'area_for_downscale': 'image'}, {'interpolation': 'cubic'})
     """
     mode = args.named("interpolation", INTERPOLATIONS, "bilinear")
-    smooth = args.get("antialias", True) is not False and mode in _SMOOTHED
+    smooth = args.get("antialias", True) is not False and mode in _ANTIALIASED
     return {"interpolation": mode} | ({"area_for_downscale": "image"} if smooth else {})
 
 
 def fills(value: Any) -> dict[str, Any]:
-    """What borders are filled with, as `fill` and `fill_mask`; black where nothing is said.
+    """The arguments `fill` and `fill_mask` from torchvision's `fill`; none (black) for None.
 
     >>> fills([9, 9, 9]), fills({"Image": 127, "Mask": 255}), fills(None)
     ({'fill': 9}, {'fill': 127, 'fill_mask': 255}, {})
@@ -45,7 +45,7 @@ def fills(value: Any) -> dict[str, Any]:
 
 
 def of_kind(by_kind: Mapping[str, Any], kind: str) -> Any:
-    """The value for inputs of a kind, where each has its own; None: nothing is said of them.
+    """The value for inputs of a kind, from a mapping by kind; None if it has none.
 
     >>> of_kind({"torchvision.tv_tensors.Mask": 2, "others": 3}, "mask"), of_kind({"Tensor": 1}, "image")
     (2, 1)
@@ -55,7 +55,7 @@ def of_kind(by_kind: Mapping[str, Any], kind: str) -> Any:
 
 
 def levels(value: Any, sample: SampleState) -> dict[str, Any]:
-    """The same in levels of 0..255, as the image counts where it stands."""
+    """As `fills`, converted to levels of 0..255 from the image's range at this point."""
     result = fills(value)
     if sample.scaled and not sample.normalized and "fill" in result:
         fill = result["fill"]
@@ -76,7 +76,7 @@ def _warp(args: Args, sample: SampleState, usual: str = "nearest") -> dict[str, 
 
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
-    """The shorter side, where one number is given; both sides, where two are."""
+    """Resize: the shorter side for one number, both sides for two."""
     how, longest = resampling(args), args.get("max_size")
     if args.get("size") is None:
         return [sample.line("LongestMaxSize", max_size=int(args.numbers("max_size")[0]), **how)]
@@ -92,7 +92,7 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
 
 
 def center_crop(args: Args, sample: SampleState) -> list[Item]:
-    """The middle; of images that are smaller, with a black border."""
+    """CenterCrop; smaller images get a black border."""
     height, width = args.size("size")
     fits = sample.sides is not None and sample.sides[0] >= height and sample.sides[1] >= width
     sample.sides = height, width
@@ -100,7 +100,7 @@ def center_crop(args: Args, sample: SampleState) -> list[Item]:
 
 
 def random_crop(args: Args, sample: SampleState) -> list[Item]:
-    """A window, of an image with a border where one is asked for."""
+    """RandomCrop, with its padding."""
     height, width = args.size("size")
     result = pad(args, sample) if args.get("padding") not in (None, 0) else []
     needed = {"pad_if_needed": True, "pad_position": "random"} | _edge(args, sample)
@@ -110,17 +110,17 @@ def random_crop(args: Args, sample: SampleState) -> list[Item]:
 
 
 def pad(args: Args, sample: SampleState) -> list[Item]:
-    """A border: one number for all sides, two for left and right and for top and bottom, or four."""
-    given = [int(each) for each in args.numbers("padding")]
-    if len(given) not in (1, 2, 4):
-        raise Unsupported(f"padding must be 1, 2 or 4 numbers, got {len(given)}")
+    """Pad: one number for all sides, two for left/right and top/bottom, or four."""
+    sides = [int(each) for each in args.numbers("padding")]
+    if len(sides) not in (1, 2, 4):
+        raise Unsupported(f"padding must be 1, 2 or 4 numbers, got {len(sides)}")
     sample.sides = None
-    given = given[:2] if given[:2] == given[2:] else given
-    return [sample.line("Pad", padding=given[0] if len(set(given)) == 1 else given, **_edge(args, sample))]
+    sides = sides[:2] if sides[:2] == sides[2:] else sides
+    return [sample.line("Pad", padding=sides[0] if len(set(sides)) == 1 else sides, **_edge(args, sample))]
 
 
 def random_resized_crop(args: Args, sample: SampleState) -> list[Item]:
-    """A window of random area and proportions, at one size; in one of several ways where a list has them."""
+    """RandomResizedCrop; a OneOf for several interpolations."""
     sample.sides, how = args.size("size"), args.get("interpolation", "bilinear")
     ways = [resampling(Args(args, interpolation=each)) for each in (how if isinstance(how, list) else [how])]
     same = {"size": [*sample.sides], **args.spans("scale", "ratio")}
@@ -129,18 +129,18 @@ def random_resized_crop(args: Args, sample: SampleState) -> list[Item]:
 
 
 def random_rotation(args: Args, sample: SampleState) -> list[Item]:
-    """By an angle, counter-clockwise; with `expand` the image grows until it is whole."""
+    """RandomRotation, counter-clockwise; with `expand` the output fits the whole image."""
     limit, how = args.span("degrees"), _warp(args, sample)
     if not args.get("expand"):
         return [sample.line("Rotate", limit=limit, **how, p=1.0)]
     sample.sides = None
     sample.draft.note(NOTES["expand"])
-    return [sample.line("Affine", rotate=_turned(limit), fit_output=True, **how, p=1.0)]
+    return [sample.line("Affine", rotate=_negated(limit), fit_output=True, **how, p=1.0)]
 
 
 def random_affine(args: Args, sample: SampleState) -> list[Item]:
-    """Turned, moved, scaled and sheared at once; angles are clockwise in torchvision."""
-    result: dict[str, Any] = {"rotate": _turned(args.span("degrees"))}
+    """RandomAffine; angles are clockwise in torchvision."""
+    result: dict[str, Any] = {"rotate": _negated(args.span("degrees"))}
     if args.get("translate") is not None:
         x, y = args.span("translate")
         result["translate_percent"] = {"x": [-x, x], "y": [-y, y]}
@@ -157,12 +157,12 @@ def random_affine(args: Args, sample: SampleState) -> list[Item]:
     return [line]
 
 
-def _turned(angles: list[float]) -> list[float]:
+def _negated(angles: list[float]) -> list[float]:
     return [-angles[1] + 0.0, -angles[0] + 0.0]
 
 
 def elastic(args: Args, sample: SampleState) -> list[Item]:
-    """Wobbles; torchvision counts alpha in half pixels."""
+    """ElasticTransform; torchvision's alpha counts half pixels."""
     alpha, sigma = ({*args.numbers(key, usual)} for key, usual in (("alpha", 50), ("sigma", 5)))
     if len(alpha) > 1 or len(sigma) > 1:
         raise Unsupported("alpha and sigma that differ for x and y: ElasticTransform has one of each; take their mean")
@@ -171,7 +171,7 @@ def elastic(args: Args, sample: SampleState) -> list[Item]:
 
 
 def scale_jitter(args: Args, sample: SampleState) -> list[Item]:
-    """As large as fits into the target, times a factor; torchvision's target is width and height."""
+    """ScaleJitter: fits the image into the target size (width, height in torchvision), times a random factor."""
     how, limit = resampling(args), [round(end - 1, 10) for end in args.span("scale_range", usual=[0.1, 2])]
     sample.sides = None
     line = sample.line("RandomScale", scale_limit=limit, **how, p=1.0)
@@ -180,7 +180,7 @@ def scale_jitter(args: Args, sample: SampleState) -> list[Item]:
 
 
 def shortest_size(args: Args, sample: SampleState) -> list[Item]:
-    """The shorter side, one of several."""
+    """RandomShortestSize: resizes the shorter side to one of several sizes."""
     sizes = [int(each) for each in args.numbers("min_size")]
     if args.get("max_size") is not None:
         return resize(Args(args, size=sizes[:1]), sample)
@@ -189,7 +189,7 @@ def shortest_size(args: Args, sample: SampleState) -> list[Item]:
 
 
 def random_resize(args: Args, sample: SampleState) -> list[Item]:
-    """The shorter side, any from `min_size` to below `max_size`."""
+    """RandomResize: resizes the shorter side to a size from `min_size` to below `max_size`."""
     low, high = (int(args.numbers(key)[0]) for key in ("min_size", "max_size"))
     if not 0 < high - low <= _MOST_SIZES:
         raise Unsupported(
@@ -198,36 +198,36 @@ def random_resize(args: Args, sample: SampleState) -> list[Item]:
     return shortest_size(Args(args, min_size=list(range(low, high)), max_size=None), sample)
 
 
-# What ColorJitter leaves as it is, and what RandomPhotometricDistort does where nothing is said.
-_AS_IT_IS = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
-_DISTORTED = {"brightness": [0.875, 1.125], "contrast": [0.5, 1.5], "saturation": [0.5, 1.5], "hue": [-0.05, 0.05]}
+# ColorJitter's neutral ranges, and RandomPhotometricDistort's defaults.
+_NEUTRAL = {"brightness": [1.0, 1.0], "contrast": [1.0, 1.0], "saturation": [1.0, 1.0], "hue": [0.0, 0.0]}
+_DISTORTION = {"brightness": [0.875, 1.125], "contrast": [0.5, 1.5], "saturation": [0.5, 1.5], "hue": [-0.05, 0.05]}
 
 
 def color_jitter(args: Args, sample: SampleState) -> list[Item]:
-    """Brightness, contrast, saturation and hue in random order; what is not named stays as it is."""
-    ranges = {key: _range(key, args) for key in _AS_IT_IS}
-    return [] if ranges == _AS_IT_IS else [sample.line("ColorJitter", **ranges, p=1.0)]
+    """ColorJitter: brightness, contrast, saturation and hue in random order."""
+    ranges = {key: _range(key, args) for key in _NEUTRAL}
+    return [] if ranges == _NEUTRAL else [sample.line("ColorJitter", **ranges, p=1.0)]
 
 
 def _range(key: str, args: Args) -> list[float]:
     if args.get(key) is None:
-        return _AS_IT_IS[key]
+        return _NEUTRAL[key]
     low, high = (float(end) for end in args.span(key, 0.0 if key == "hue" else 1.0))
     return [low if key == "hue" else max(low, 0.0), high]
 
 
 def photometric_distort(args: Args, sample: SampleState) -> list[Item]:
-    """Each of four colour changes or none of it, contrast first or last, and channels in any order."""
+    """RandomPhotometricDistort: four optional colour changes, contrast first or last, and shuffled channels."""
     p = args.get("p", 0.5)
 
     def change(key: str) -> Line:
-        return sample.line("ColorJitter", **{**_AS_IT_IS, key: _range(key, Args(_DISTORTED | args))}, p=p)
+        return sample.line("ColorJitter", **{**_NEUTRAL, key: _range(key, Args(_DISTORTION | args))}, p=p)
 
     return [*photometric(change, sample.place), sample.line("ChannelShuffle", p=p)]
 
 
 def gaussian_blur(args: Args, sample: SampleState) -> list[Item]:
-    """Blurred by a kernel of one size."""
+    """GaussianBlur with a square kernel."""
     kernel = {int(each) for each in args.numbers("kernel_size")}
     if len(kernel) > 1:
         raise Unsupported("a kernel that is wider than high: GaussianBlur has square ones; take the larger side")
@@ -236,7 +236,7 @@ def gaussian_blur(args: Args, sample: SampleState) -> list[Item]:
 
 
 def solarize(args: Args, sample: SampleState) -> list[Item]:
-    """Values from a level on turned round; the level counts as the image does where it stands."""
+    """RandomSolarize; the threshold counts in the image's range at this point."""
     level = float(args.numbers("threshold")[0])
     share = level if sample.scaled else level / 255
     if not 0 <= share <= 1:
@@ -245,7 +245,7 @@ def solarize(args: Args, sample: SampleState) -> list[Item]:
 
 
 def erasing(args: Args, sample: SampleState) -> list[Item]:
-    """A hole; its value counts as the image does where it stands."""
+    """RandomErasing; its value counts in the image's range at this point."""
     value, result = args.get("value", 0), args.spans("scale", "ratio")
     fill = {"fill": "random"} if value in ("random", None) else levels(value, sample)
     low, high = result.get("ratio", (1, 1))
@@ -256,31 +256,31 @@ def erasing(args: Args, sample: SampleState) -> list[Item]:
 
 
 def gray(args: Args, sample: SampleState) -> list[Item]:
-    """Grey always; of one channel, where one is asked for."""
+    """Grayscale; the output has one channel if `num_output_channels` is 1."""
     if int(args.get("num_output_channels", 1)) == 1:
         sample.output["color"] = "gray"
     return [sample.line("ToGray", p=1.0)]
 
 
 def gaussian_noise(args: Args, sample: SampleState) -> list[Item]:
-    """Noise of one strength."""
+    """GaussianNoise, with a fixed mean and standard deviation."""
     ranges = {"std_range": args.ends("sigma", 0.1), "mean_range": args.ends("mean", 0.0)}
     return [sample.line("GaussNoise", **ranges, p=1.0)]
 
 
 def jpeg(args: Args, sample: SampleState) -> list[Item]:
-    """Coded and decoded, at a quality of a range."""
+    """JPEG: compression with a quality from a range."""
     return [sample.line("ImageCompression", quality_range=[int(end) for end in args.ends("quality")], p=1.0)]
 
 
 def sharpness(args: Args, sample: SampleState) -> list[Item]:
-    """Sharper or smoother by one factor."""
+    """RandomAdjustSharpness, with a fixed factor."""
     factor = float(args.numbers("sharpness_factor")[0])
     return [sample.line("Sharpness", factor=[factor, factor], p=args.get("p", 0.5))]
 
 
 def posterize(args: Args, sample: SampleState) -> list[Item]:
-    """Fewer bits."""
+    """RandomPosterize: reduces the bits of each channel."""
     return [sample.line("Posterize", num_bits=int(args.numbers("bits")[0]), p=args.get("p", 0.5))]
 
 
@@ -289,7 +289,7 @@ def mixture(name: str, args: Args, sample: SampleState) -> list[Item]:
     return [sample.line(name, alpha=args.get("alpha", 1.0), partners="roll", classes=args.get("num_classes"))]
 
 
-# Of each class what makes steps of its arguments.
+# Converters of arguments to steps, by class.
 MAKERS: dict[str, Maker] = {
     **{name: partial(mixture, name) for name in ("CutMix", "MixUp")},
     "CenterCrop": center_crop,

@@ -24,8 +24,8 @@ from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import stamp_of
 from augrecipes.native.libjpeg import codec
 from augrecipes.redaction import redact
-from augrecipes.sources.columns import NUMBERS, Columns, GivenTable
-from augrecipes.sources.files import naming_all
+from augrecipes.sources.columns import NUMBERS, ArrayTable, Columns
+from augrecipes.sources.files import with_all_files
 from augrecipes.sources.packed_columns import POINTS, Unreadable, as_item, columns_of_points
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
@@ -101,7 +101,7 @@ class Baker:
             except DataError as error:
                 yield from [self._lost(unit, stamp, error)] * len(unit_rows)
             else:
-                if not isinstance(self.table, GivenTable):
+                if not isinstance(self.table, ArrayTable):
                     key, opened = unit_key, {name: inputs[name] for name in self._images(unit)}
                 for row in unit_rows:
                     yield self._baked(unit, row % self.times, stamp, inputs)
@@ -125,7 +125,7 @@ class Baker:
 
     def _same(self, row: int, other: int) -> bool:
         paths = self.table.paths
-        return not isinstance(self.table, GivenTable) and paths(row // self.times) == paths(other // self.times)
+        return not isinstance(self.table, ArrayTable) and paths(row // self.times) == paths(other // self.times)
 
     def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
         defect = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
@@ -151,7 +151,7 @@ class Baker:
                 outputs[name] = as_item(outputs[name], name, pipeline.recipe.targets[name])
         except DataError as error:
             paths = self.table.paths(unit)
-            return self._lost(unit, stamp, naming_all(error, {name: paths[name] for name in self._images(unit)}))
+            return self._lost(unit, stamp, with_all_files(error, {name: paths[name] for name in self._images(unit)}))
         there = {name: role for name, role in self.roles.items() if name in outputs or name not in self.optional}
         items = {name: [self._item(unit, name, role, outputs[name])] for name, role in there.items()}
         label = self.table.label_of(unit)
@@ -168,7 +168,7 @@ class Baker:
 
     def _encoded(self, unit: int, name: str) -> Encoded | None:
         """The image in its file format; None where it comes as pixels."""
-        if isinstance(self.table, GivenTable):
+        if isinstance(self.table, ArrayTable):
             inputs = self.pipeline.recipe.inputs
             image = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
             return image if isinstance(image, Encoded) else None
@@ -177,7 +177,7 @@ class Baker:
     def stamp(self, row: int) -> list[str]:
         """What tells the files of a row from others that take their places while a run is interrupted."""
         unit = row // self.times
-        if isinstance(self.table, GivenTable):
+        if isinstance(self.table, ArrayTable):
             return [self.table.stamp(unit)]
         sources = self.table.sources()
         names = (name for name in (*self._images(unit), "mask", *self.table.targets) if name in sources)

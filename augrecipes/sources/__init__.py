@@ -1,1 +1,1 @@
-"""Where pixels come from: files read with care, folders listed, paths kept small."""
+"""Sources of samples: folders, lists, annotations, archives and slides, checked and listed in compact tables."""

@@ -1,4 +1,4 @@
-"""What the datasets make of the data that they are given: one of `root` and `files`, and what goes with it."""
+"""Arguments of the datasets: `root` or `files` and what goes with each, checked and turned into a table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from augrecipes.sources.paths import PathLike
 from augrecipes.sources.sample import DataArguments
 from augrecipes.sources.stacks import STACK
 
-FILES = "files"  # of a mapping that names files and how they are read, not folders by target
-# The first three go with every CSV file.
+FILES = "files"  # the key of mappings that name files and how to read them, rather than folders by target
+# Keys beside `files`; the first three go with every CSV file.
 OF_FILES = ("split", "columns", "outside", "box_classes", "crowds", "drop_shapes")
 _log = logging.getLogger("augrecipes")
 
@@ -38,14 +38,14 @@ def as_table(
     crowds: Crowds = "drop", drop_shapes: Sequence[str] = (), outside: bool = False, findings: Findings | None = None,
     targets: Mapping[str, PathLike | Sequence[PathLike]] | None = None,
 ) -> Columns:  # fmt: skip
-    """The samples in `root` or in `files`, with the targets that `recipe` takes.
+    """The table of the samples in `root` or in `files`, with the targets that `recipe` takes.
 
-    What is wrong with some of them is a DataError, unless `findings` takes it: then these are left out.
+    Defective samples raise a DataError; with `findings` they are noted there and left out.
     """
     if archives := [path for path in map(os.fsdecode, as_list(root)) if is_archive(path)]:
         raise DataError("is a tar archive, whose samples ar.Samples takes", archives[0])
     annotated = files is not None and is_annotated(files)
-    check_source(None if annotated else root, files, split, masks=masks, columns=columns, targets=targets)
+    check_root_or_files(None if annotated else root, files, split, masks=masks, columns=columns, targets=targets)
     if strange := [name for name in targets or () if name not in recipe.targets]:
         known = ", ".join(recipe.targets) or "none"
         raise ValueError(f"targets= names {strange[0]!r}, and the recipe's `targets:` are {known}")
@@ -85,27 +85,27 @@ def as_table(
     return table
 
 
-def table_in(data: Any) -> Any:
-    """The data where they are a file of columns, by its name."""
+def csv_path(data: Any) -> Any:
+    """`data` if it is the path of a CSV or TSV file, else None."""
     return data if isinstance(data, str | os.PathLike) and Path(data).suffix.lower() in (".csv", ".tsv") else None
 
 
-def as_given(recipe: Recipe, data: Any) -> DataArguments:
-    """The data as a Dataset takes them.
+def data_arguments(recipe: Recipe, data: Any) -> DataArguments:
+    """The arguments of a Dataset from what a user gives as data.
 
-    Folders and images are roots; CSV files are files, and of images annotations, too (of a folder see
-    `is_given_as_data`). `{"files": ..., "split": ...}` names what a Dataset takes beside its files, and
-    by `images` the folder of the images of annotations; `{"slides": ..., "mpp": ...}` what `SlideBags` takes;
-    `{"image": ..., "after": ...}` folders, or templates of names, of images and of further targets of a recipe.
+    Folders and images become `root`; CSV files become `files`, and so do annotations of images (for a folder see
+    `is_given_as_data`). `{"files": ..., "split": ...}` has a Dataset's arguments beside its files, with the folder of
+    annotated images under `images`; `{"slides": ..., "mpp": ...}` has those of `SlideBags`; `{"image": ..., "after":
+    ...}` has folders, or name templates, of images and of the recipe's further targets.
 
     Raises:
-        DataError: folders by target for a recipe that has none, or other names than these.
+        DataError: folders by target for a recipe without targets, or unknown names.
     """
     if isinstance(data, Mapping):
         return _by_name(recipe, data)
     points = not recipe.inputs.taken.isdisjoint(("boxes", "keypoints"))
     annotated = recipe.facts.annotated and isinstance(data, str | os.PathLike) and is_given_as_data(data, points=points)
-    return DataArguments(None, data) if annotated or table_in(data) is not None else DataArguments(data)
+    return DataArguments(None, data) if annotated or csv_path(data) is not None else DataArguments(data)
 
 
 def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
@@ -129,8 +129,8 @@ def _by_name(recipe: Recipe, data: Mapping[str, Any]) -> DataArguments:
     raise DataError(f"{recipe.name} is of kind {recipe.kind}: give one folder, or a CSV file, without {names}{also}")
 
 
-def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> None:
-    """ValueError unless one of `root` and `files` is given, and with it only what goes with it."""
+def check_root_or_files(root: Any, files: Any, split: str | None, **beside: Any) -> None:
+    """ValueError unless exactly one of `root` and `files` is given, with only the arguments that go with it."""
     if (root is None) == (files is None):
         raise ValueError("give either root= (a folder, or a list of folders) or files= (a CSV file, or annotations)")
     if files is None and split is not None:
@@ -144,7 +144,7 @@ def check_source(root: Any, files: Any, split: str | None, **beside: Any) -> Non
 
 
 def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
-    """One path, or several, as a list; none as an empty one."""
+    """One path or several as a list; None as an empty list."""
     if paths is None:
         return []
     listed: list[PathLike] = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
@@ -154,16 +154,16 @@ def as_list(paths: PathLike | Sequence[PathLike] | None) -> list[PathLike]:
 
 
 def check_targets(recipe: Recipe, table: Columns) -> None:
-    """DataError where the recipe asks for a target that the data has not, or masks were given that it cannot take."""
+    """DataError where the data lacks a target that the recipe requires, or has masks that the recipe refuses."""
     own = {"mask": table.masked, "boxes": table.boxes is not None, "keypoints": table.keypoints is not None}
     targets = {*table.targets, *(name for name, there in own.items() if there)}
-    for text in wrong_targets(recipe, targets):
+    for text in target_problems(recipe, targets):
         raise DataError(text)
-    tell_of_absent(recipe, targets)
+    warn_of_absent(recipe, targets)
 
 
-def wrong_targets(recipe: Recipe, targets: Container[str]) -> Iterator[str]:
-    """What the data has not and the recipe requires, or has and the recipe refuses."""
+def target_problems(recipe: Recipe, targets: Container[str]) -> Iterator[str]:
+    """Messages on targets that the recipe requires and the data lacks, or that the data has and the recipe refuses."""
     for name, presence in recipe.inputs.presence.items():
         if presence == "required" and name not in targets:
             source = f"annotations (files=, --data: COCO, YOLO, ...), or a CSV column `{name}`"
@@ -179,13 +179,13 @@ def wrong_targets(recipe: Recipe, targets: Container[str]) -> Iterator[str]:
 
 
 def absent_targets(recipe: Recipe, targets: Container[str]) -> list[str]:
-    """Boxes and keypoints that the recipe declares and the data has not."""
+    """Which of boxes and keypoints the recipe declares and the data lacks."""
     declared = recipe.inputs.presence
     return [name for name in ("boxes", "keypoints") if declared[name] == "optional" and name not in targets]
 
 
-def tell_of_absent(recipe: Recipe, targets: Container[str]) -> None:
-    """One line in the log where the recipe declares boxes or keypoints, and the data has none."""
+def warn_of_absent(recipe: Recipe, targets: Container[str]) -> None:
+    """Log a warning where the recipe declares boxes or keypoints, and the data has none."""
     if absent := absent_targets(recipe, targets):
         _log.warning(
             "recipe %r declares %s, and the data has none: samples come without. Give annotations, or a CSV file "

@@ -1,4 +1,4 @@
-"""The files of some data, looked at one by one: every defect is reported, where a dataset stops at the first."""
+"""Checks of all the files of some data: they report every defect, where a dataset stops at the first."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from augrecipes.sources.defects import Defect, Findings, Size
 from augrecipes.sources.files import read_mask
 from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments, other_channels
 
-IMAGE = {"": 1}  # one grid, of one pixel a cell
-Faults = Iterator[tuple[str, str]]  # kinds of defects, and their messages
+IMAGE = {"": 1}  # one grid, with one pixel per cell
+KindsAndMessages = Iterator[tuple[str, str]]  # of defects
 
 
 @dataclass(frozen=True)
-class Checked:
-    """The files of some data, after they were looked at.
+class CheckReport:
+    """The result of checking some data.
 
     Attributes:
         unit: what a sample is: `image`, `scene` or `bag`.
-        listed: how many files each target has.
-        fine: samples with which nothing is wrong.
-        defects: all that is wrong.
-        notes: what is no defect and should be known all the same.
-        more: that its kind alone has, as plain values.
-        given: by a source, and not in files.
+        listed: the number of files of each target.
+        fine: the number of samples without defects.
+        defects: all defects.
+        notes: remarks on what is odd but no defect.
+        more: facts of this kind of recipe alone, as plain values.
+        given: whether the samples come from a source, not from files.
     """
 
     unit: str
@@ -49,26 +49,26 @@ class Checked:
     given: bool = False
 
     def report(self) -> Lines:
-        """All that is wrong, as one text."""
+        """All defects as one text."""
         return defects.report(self.defects, fine=self.fine, targets=list(self.listed), unit=self.unit)
 
 
-def look_at_files(
+def check_files(
     recipe: Recipe, mode: Mode, table: Columns, findings: Findings, advance: Parts, *, content: bool, file: str = ""
 ) -> set[int]:
-    """Look at the headers of all images and masks, and at the boxes and keypoints on them.
+    """Check the headers of all images and masks, and the boxes and keypoints on them.
 
     Args:
-        recipe: says how large images must be, and what boxes are.
+        recipe: says how large images must be, and the format of boxes.
         mode: the section.
-        table: of the files.
-        findings: takes what is wrong.
-        advance: called with what is done, and how much of it.
-        content: decode every file that is fine so far.
-        file: the CSV file that has the table's `lines`.
+        table: lists the files.
+        findings: receives defects and notes.
+        advance: called with the stage, and how far it is.
+        content: whether to decode every file whose header is fine.
+        file: the CSV file that the table's `lines` count in.
 
     Returns:
-        Images with which nothing is wrong.
+        The positions of the images without defects.
     """
     images, masks = list(table.images), list(table.masks or ())
     every = list(dict.fromkeys([*images, *masks]))
@@ -78,7 +78,7 @@ def look_at_files(
     counts = {path: header.channels for path, header in headers.items() if not isinstance(header, str)}
     first = next((path for path in images if path in counts), "")
 
-    def by_header(k: int) -> Faults:
+    def by_header(k: int) -> KindsAndMessages:
         sizes = {}
         for path in (images[k], *masks[k : k + 1]):
             if why := defects.why_unreadable(headers[path], mask=path != images[k], **how):
@@ -97,7 +97,7 @@ def look_at_files(
             for why in _failure(table.recorded.check, k, images[k], size):
                 yield "resized", why
         boxes, points = (None if rows is None else rows.rows(k) for rows in (table.boxes, table.keypoints))
-        yield from unfit(recipe, images[k], size, least, boxes, points)
+        yield from sample_problems(recipe, images[k], size, least, boxes, points)
 
     def look(path: str) -> None:
         image = encoded.open_encoded(path, **decode)
@@ -111,64 +111,64 @@ def look_at_files(
             whys = _failure(table.parts, k, recipe.inputs, **decode)
         return [("unreadable", why) for why in whys]
 
-    def blame(k: int, faults: Iterable[tuple[str, str]]) -> bool:
+    def add_defects(k: int, faults: Iterable[tuple[str, str]]) -> bool:
         place = "" if table.lines is None else f"{file}:{table.lines[k]}: "
-        return findings.blame((images[k], *masks[k : k + 1]), faults, place)
+        return findings.add_defects((images[k], *masks[k : k + 1]), faults, place)
 
     ranges = dict[str, str]()
-    good: dict[int, Any] = {k: headers[path] for k, path in enumerate(images) if not blame(k, by_header(k))}
-    # Of more bits the range is told.
+    good: dict[int, Any] = {k: headers[path] for k, path in enumerate(images) if not add_defects(k, by_header(k))}
+    # Images of more than 8 bits are decoded for a note on their range.
     some = [k for k, header in good.items() if content or table.targets or header.bits > 8]
     decoded = zip(some, in_threads(by_pixels, some, advance=partial(advance, "decoding")), strict=True)
-    fine = {*good}.difference([k for k, faults in decoded if blame(k, faults)])
+    fine = {*good}.difference([k for k, faults in decoded if add_defects(k, faults)])
     alpha = {images[k]: losses.ALPHA for k, header in good.items() if header.alpha and (decode["channels"] or 4) < 4}
     profiles = {} if recipe.inputs.icc else defects.profile_notes({images[k]: header for k, header in good.items()})
     for notes in filter(None, (alpha, ranges, profiles)):
         findings.notes.append(f"{counted(len(notes), 'image')}, {min(notes)} first: {notes[min(notes)]}")
     few = (masks[k] for k in sorted(fine)[:: len(fine) // 16 + 1] if masks)  # all would take too long for a hint
-    said = recipe.inputs.mask_labels
-    with suppress(DataError):  # of pixels: --content tells of them
-        findings.notes += mask_hint(recipe, (labels_of(read_mask(path), said) for path in few))
+    mapping = recipe.inputs.mask_labels
+    with suppress(DataError):  # undecodable masks are defects with --content only
+        findings.notes += mask_hint(recipe, (labels_of(read_mask(path), mapping) for path in few))
     return fine
 
 
-def look_at_samples(recipe: Recipe, mode: Mode, source: RecipeSource, advance: Parts) -> Checked:
-    """Read everything that somebody's own source gives, as a recipe of kind image or pair takes it."""
+def check_samples(recipe: Recipe, mode: Mode, source: RecipeSource, advance: Parts) -> CheckReport:
+    """Read and check every sample of a user's own source, for a recipe of kind image or pair."""
     listed: dict[str, int] = dict.fromkeys(source.table.images_by_target(), len(source))
     findings, fine, least = Findings(), 0, [] if recipe.facts.scales else defects.least_sizes(recipe, mode, IMAGE)
     for k in range(len(source)):
         path = source.path(k)
         try:
             sample = source.sample(k)
-            faults = [*_faults_of(recipe, sample, least)]
+            faults = [*_source_problems(recipe, sample, least)]
             for name in sample.rest.keys() & {"mask", "boxes", "keypoints"}:
                 listed[name] = listed.get(name, 0) + 1
         except DataError as error:
             faults = [("unreadable", str(error if error.path else error.with_path(path)))]
-        fine += not findings.blame((path,), faults)
+        fine += not findings.add_defects((path,), faults)
         advance("reading", k + 1, len(source))
-    return Checked(recipe.facts.unit, listed, fine, findings.defects, given=True)
+    return CheckReport(recipe.facts.unit, listed, fine, findings.defects, given=True)
 
 
-def _faults_of(recipe: Recipe, sample: Sample, least: Any) -> Faults:
+def _source_problems(recipe: Recipe, sample: Sample, least: Any) -> KindsAndMessages:
     sizes: dict[str, Size] = {name: image.shape[-3:-1] for name, image in sample.images.items()}
     if recipe.facts.scales:
         yield from kinds.part(recipe.kind, "reader").size_faults(recipe, sample.path, sizes)
     else:
         boxes, points = (sample.rest.get(name) for name in ("boxes", "keypoints"))
-        yield from unfit(recipe, sample.path, next(iter(sizes.values())), least, boxes, points)
+        yield from sample_problems(recipe, sample.path, next(iter(sizes.values())), least, boxes, points)
 
 
-def unfit(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> Faults:
-    """Why an image is too small for a recipe, and which of its boxes and keypoints the recipe would refuse."""
+def sample_problems(recipe: Recipe, path: str, size: Size, least: Any, boxes: Any, keypoints: Any) -> KindsAndMessages:
+    """Defects of a sample: an image too small for the recipe, and boxes and keypoints that the recipe would refuse."""
     if why := defects.too_small(size, least, IMAGE):
         yield "small", f"{path} {defects.size_text(size)}: {why}"
-    for kind, text in defects.wrong_points(recipe.inputs, size, boxes, keypoints):
+    for kind, text in defects.point_problems(recipe.inputs, size, boxes, keypoints):
         yield kind, f"{path} {defects.size_text(size)}: {text}"
 
 
 def _failure(act: Callable[..., Any], *args: Any, **how: Any) -> list[str]:
-    """The DataError of a call; none where there is none."""
+    """The message of the DataError that a call raises; empty if it raises none."""
     try:
         act(*args, **how)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What a dataset knows of its samples before it reads one: paths, labels, boxes, as arrays that pickle small."""
+"""The table behind a dataset: paths, labels, boxes and so on of all samples, as arrays that pickle small."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import numpy.typing as npt
 from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
 from augrecipes.sources.files import read_files, read_targets
-from augrecipes.sources.paths import PathGroups, PathTable, parts_of
+from augrecipes.sources.paths import PathGroups, PathTable, group_indices
 from augrecipes.sources.polygons import Outlines
 
-# Keys of samples for the numbers of boxes and of keypoints.
+# Sample keys for the identifiers of boxes and of keypoints.
 NUMBERS = {"boxes": ("object",), "keypoints": ("keypoint_object", "keypoint_number")}
 Classes = Sequence[str]  # names in the order of their numbers
 _SHOWN = 20  # names in an error
@@ -31,14 +31,14 @@ _INTEGER, _NUMBER = (
 
 @dataclass(frozen=True)
 class Ragged(SpawnShared):
-    """Numbers of all samples, one below another.
+    """Rows of numbers (boxes, keypoints) of all samples, concatenated.
 
     Attributes:
         values: float32 (m, columns), the rows of all samples.
         offsets: int64 (n + 1,); rows `offsets[i]:offsets[i + 1]` belong to sample i.
         labels: int64 (m,), or None where rows have no label.
-        numbers: int64, or None: (m, 1) the object of each; of keypoints (m, 3), also the number of each in its image,
-            and in a mirror image, where that is another one.
+        numbers: int64 identifiers, or None: (m, 1) the object of each row; for keypoints (m, 3) also the number of each
+            in its image, and its number after mirroring.
         classes: names of the labels where they were text, in order; None where they were integers or absent.
     """
 
@@ -60,9 +60,9 @@ class Ragged(SpawnShared):
         return None if self.labels is None else self.labels[self.offsets[i] : self.offsets[i + 1]].copy()
 
     def targets(self, i: int, name: str, labels: str | None) -> dict[str, Any]:
-        """What a pipeline takes of sample i: copies of its rows, of their labels under that key, and of their numbers.
+        """The pipeline's inputs of sample i: copies of its rows, of their labels under the key `labels`, and numbers.
 
-        albumentations wants a label for each, also where the data has none: of keypoints it is the row.
+        albumentations wants a label for each row. Where the data has none, it is 0, or for keypoints the row number.
         """
         targets: dict[str, Any] = {name: self.rows(i)}
         if labels is not None:
@@ -76,17 +76,17 @@ class Ragged(SpawnShared):
 
     def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
         """The samples at the positions in `keep`."""
-        index, offsets = parts_of(self.offsets, keep)
-        labels, numbers = (None if one is None else one[index] for one in (self.labels, self.numbers))
+        index, offsets = group_indices(self.offsets, keep)
+        labels, numbers = (None if column is None else column[index] for column in (self.labels, self.numbers))
         return Ragged(self.values[index], offsets, labels, self.classes, numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded(SpawnShared):
-    """What annotations say of the sizes of their images.
+    """The image sizes in annotations.
 
     Attributes:
-        sizes: int32 (n, 2), width and height in px; 0 where they do not say.
+        sizes: int32 (n, 2), width and height in px; 0 where the annotations have none.
         file: the annotations.
     """
 
@@ -94,7 +94,7 @@ class Recorded(SpawnShared):
     file: str
 
     def check(self, row: int, path: str, shape: tuple[int, ...], exif: str = "apply") -> None:
-        """DataError where an image, as it was read with `exif`, is not of the size that its annotations are for."""
+        """DataError where an image, as read with `exif`, does not have the size in its annotations."""
         width, height = self.sizes[row].tolist()
         if not width or (height, width) == tuple(shape[:2]):
             return
@@ -107,26 +107,26 @@ class Recorded(SpawnShared):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Columns(SpawnShared):
-    """What is known of the samples of a dataset; columns that it has not are None.
+    """The table of a dataset's samples; a column that it lacks is None.
 
     Attributes:
         files: paths of the images of every unit (an image, a scene, or a tile), by target; the largest first.
-        labels: int64 (n,); of several classes a sample float32 (n, classes) of 0 and 1.
+        labels: int64 (n,); for multi-label data float32 (n, classes) of 0 and 1.
         classes: class names.
-        class_to_idx: their numbers in `labels`.
+        class_to_idx: the number of each class in `labels`.
         groups: text (n,).
         weights: float64 (n,).
         masks: paths of the masks.
-        instances: paths of the masks of objects, any number an image.
-        targets: paths of further targets of the scenes, by name.
+        instances: paths of the masks of objects, any number per image.
+        targets: paths of further targets, by name.
         boxes: boxes and their labels.
-        keypoints: points.
-        outlines: what objects cover, drawn as masks.
-        recorded: the sizes that annotations are for.
-        ids: int64 (n,), the numbers that annotations give their images; -1 without.
-        box_classes: names of the labels of boxes, points and outlines.
-        box_numbers: what the annotations call these classes by number.
-        lines: int64 (n,), where the rows stand in a CSV file.
+        keypoints: keypoints and their labels.
+        outlines: areas of objects, to be drawn as masks.
+        recorded: the image sizes in the annotations.
+        ids: int64 (n,), the image ids in the annotations; -1 without.
+        box_classes: class names of boxes, keypoints and outlines.
+        box_numbers: the ids of these classes in the annotations.
+        lines: int64 (n,), the line of each row in its CSV file.
     """
 
     files: Mapping[str, PathTable] = field(default_factory=dict)
@@ -148,11 +148,11 @@ class Columns(SpawnShared):
     lines: npt.NDArray[np.int64] | None = None
 
     def with_classes(self, classes: Classes) -> Self:
-        """The same rows, labelled by the places of their classes in `classes`; whole numbers stay as they are.
+        """The same rows, labelled by the positions of their classes in `classes`; integer labels stay as they are.
 
         Raises:
             DataError: a class that is not among them; names it and its first file.
-            ValueError: `classes` has one twice or none, or the rows have no classes of their own.
+            ValueError: `classes` repeats a name or is not a list, or the rows have no classes of their own.
         """
         names, own = [*classes], self.class_to_idx or {}
         if isinstance(classes, str) or len({*names}) < len(names):
@@ -161,18 +161,18 @@ class Columns(SpawnShared):
             raise ValueError("classes= numbers folders of classes, or labels of a CSV file, and this data has neither")
         has_numbers = [*own.values()] != [*range(len(own))]
         numbers = number(names)[2] if has_numbers else {name: k for k, name in enumerate(names)}
-        called = {k: name for name, k in own.items()}
+        class_names = {k: name for name, k in own.items()}
         used, rows, places = np.unique(self.labels, return_index=True, return_inverse=True)
         for k, row in zip(used.tolist(), rows.tolist(), strict=True):
-            if called[k] not in numbers:
-                what = f"class {called[k]!r} is not among classes=, which are {', '.join(names[:_SHOWN])}"
+            if class_names[k] not in numbers:
+                what = f"class {class_names[k]!r} is not among classes=, which are {', '.join(names[:_SHOWN])}"
                 raise DataError(what, self.path(row))
-        labels = np.array([numbers[called[k]] for k in used.tolist()], np.int64)[places]
+        labels = np.array([numbers[class_names[k]] for k in used.tolist()], np.int64)[places]
         return replace(self, labels=labels, classes=tuple(names), class_to_idx=numbers)
 
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
-        """The table of a packed store, from the paths of its targets, its columns, and what all kinds have."""
+        """The table of a packed store, from its targets' paths, its columns, and the fields common to all kinds."""
         del columns
         files = {name: table for name, table in paths.items() if name != "mask"}
         return cls(files=files, masks=paths.get("mask"), **common)
@@ -191,7 +191,7 @@ class Columns(SpawnShared):
         return self.files
 
     def digest(self) -> str:
-        """16 hex digits that name the list of samples: file names below their roots, masks, labels, points."""
+        """16 hex digits that identify the list of samples: file names below their roots, masks, labels, points."""
         parts: list[Any] = [] if [*self.files] == ["image"] else ["\n".join(self.files).encode()]
         groups = [] if self.instances is None else [self.instances]
         for names in (*self.files.values(), self.masks, *self.targets.values(), *(group.paths for group in groups)):
@@ -202,24 +202,24 @@ class Columns(SpawnShared):
         return digest_of(*parts, *(() if self.outlines is None else self.outlines.parts()))
 
     def columns(self) -> dict[str, Any]:
-        """What a packed store keeps of the table beside what all kinds have, by name of its column."""
+        """The columns that only this kind of table has, by name, for a packed store."""
         return {}
 
     def sources(self) -> dict[str, PathTable]:
         """Paths of the images and masks of every unit, by target."""
         images = self.images_by_target()
-        # A mask that is drawn comes with its image.
+        # A mask drawn from outlines has no file; its image stands for it.
         masks = self.masks or (None if self.outlines is None else next(iter(images.values())))
         return {**images, **({} if masks is None else {"mask": masks}), **self.targets}
 
     @property
     def masked(self) -> bool:
-        """Whether samples have a mask: from a file, or drawn."""
+        """Whether samples have a mask, from a file or drawn from outlines."""
         return self.masks is not None or self.outlines is not None
 
     @property
     def units(self) -> int:
-        """How many units there are: samples, or tiles of all bags."""
+        """The number of units: samples, or tiles of all bags."""
         return len(self)
 
     def units_of(self, row: int) -> range:
@@ -227,24 +227,24 @@ class Columns(SpawnShared):
         return range(row, row + 1)
 
     def place(self, unit: int) -> tuple[int, int]:
-        """The row of a unit, and its number among those of the row: with an epoch the key of its draws."""
+        """The row of a unit, and its number within the row; with the epoch they key its random draws."""
         return unit, 0
 
     def label_of(self, unit: int) -> int | None:
-        """The label that comes with a unit when it is read; None where `labels` has it, or nobody."""
+        """The label that is read with a unit; None where `labels` has it, or there is none."""
         del unit
         return None
 
     def paths(self, unit: int) -> dict[str, str]:
-        """The images of a unit by target; of a pair there may be none of some."""
+        """Paths of the images of a unit by target; a scene may lack some."""
         return {name: path for name, paths in self.images_by_target().items() if (path := paths[unit])}
 
     def path(self, row: int) -> str:
-        """What stands for a row in samples, messages and records: the file of its first target."""
+        """The path that identifies a row in samples, messages and records: the file of its first target."""
         return next(iter(self.images_by_target().values()))[row]
 
     def points(self, unit: int, inputs: Any) -> dict[str, Any]:
-        """Boxes and keypoints of a unit with their labels, as far as a recipe's inputs take them."""
+        """The boxes and keypoints of a unit, with their labels, that a recipe's inputs take."""
         targets: dict[str, Any] = {}
         for name in ("boxes", "keypoints"):
             points, declared = getattr(self, name), getattr(inputs, name)
@@ -253,26 +253,26 @@ class Columns(SpawnShared):
         return targets
 
     def parts(self, unit: int, inputs: Any, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of a unit, and what travels beside it; see `augrecipes.sources.files.read_files`."""
+        """The pipeline's inputs of a unit, and its other fields; see `augrecipes.sources.files.read_files`."""
         read = read_files(self, unit, inputs, **how)
         name, path = next(iter(self.paths(unit).items()))
         return read | dict(read_targets(self.targets, unit, inputs, (path, read.get(name)), **how)), {}
 
     def read(self, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
-        """What a pipeline takes of a unit."""
+        """The pipeline's inputs of a unit."""
         return self.parts(unit, inputs, **how)[0]
 
 
-class GivenTable(Columns):
-    """A table whose images are not files of their own: it reads them itself."""
+class ArrayTable(Columns):
+    """A table whose images are not files: it reads their pixels from a source or a slide."""
 
     @abstractmethod
     def stamp(self, unit: int) -> str:
-        """What tells the pixels of a unit from others that are given for it another day."""
+        """A fingerprint of the pixels of a unit, which differs when they change."""
 
 
 def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
-    """16 hex digits that name bytes and arrays, for a table's `digest`."""
+    """16 hex digits that identify bytes and arrays (BLAKE2b), for a table's `digest`."""
     state = blake2b(digest_size=8)
     for part in parts:
         if isinstance(part, bytes | memoryview):
@@ -283,19 +283,19 @@ def digest_of(*parts: bytes | memoryview | npt.NDArray[Any] | None) -> str:
 
 
 def label_at(labels: npt.NDArray[Any], row: int) -> Any:
-    """The label of a row, as a whole number; of several classes a copy of its row."""
+    """The label of a row as an int; for multi-label data a copy of its vector."""
     return int(labels[row]) if labels.ndim == 1 else np.array(labels[row])
 
 
-def one_label_each(labels: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
-    """Labels, where each row has one."""
+def single_labels(labels: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+    """The labels if each row has exactly one, else None."""
     return labels if labels is not None and labels.ndim == 1 else None
 
 
 def number(labels: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str], dict[str, int]]:
-    """Labels as int64, the class names, and each name's number.
+    """Labels as int64, the class names, and the number of each name.
 
-    Where every label is a whole number they are kept; otherwise names are numbered in order, numbers first, by size.
+    Labels that are all integers keep their values; otherwise names are numbered in sorted order, numeric ones first.
 
     >>> number(["stroma", "tumour", "stroma"])
     (array([0, 1, 0]), ['stroma', 'tumour'], {'stroma': 0, 'tumour': 1})

@@ -1,27 +1,27 @@
-"""Lists of samples in CSV files: one row a sample, one column a target.
+"""Lists of samples in CSV files: one row per sample, one column per target.
 
 Columns, in any order, named in the first row:
 
 - `image`: path, relative to the CSV file; required.
-- `mask`: path of the mask; so of each target that the recipe's `targets:` name, in a column of its name.
+- `mask`: path of the mask. Each further target in the recipe's `targets:` has such a column of its own name.
 - `masks`: JSON list of the paths of the masks of objects, any number.
-- `label`: a class name or an integer; `nan`, as pandas writes it, is none. Or a column of 0 and 1 for each class, which
-  `columns={"labels": ["cat", "dog"]}` names.
-- `split`: `train`, `val`, ... as the file has them.
-- `group`: what must not be divided between splits, such as the patient or the slide.
+- `label`: a class name or an integer; `nan`, as pandas writes it, means none. For multi-label data one column of 0 and
+  1 per class instead, which `columns={"labels": ["cat", "dog"]}` names.
+- `split`: `train`, `val`, ... or any other name.
+- `group`: samples of one group, such as a patient or a slide, must not be divided between splits.
 - `weight`: a number for weighted sampling.
 - `boxes`: JSON `[[x1, y1, x2, y2, label], ...]`, coordinates in the recipe's declared format, label optional.
 - `keypoints`: JSON `[[x, y], ...]` in the recipe's declared format.
 
-A target that the recipe does not take (boxes that it does not declare, `mask: absent`) is not looked into, so one file
-serves several recipes. Other columns are not read either, and the log names them; a name that is nearly one of these
-is an error.
+Columns of targets that the recipe does not take (boxes that it does not declare, `mask: absent`) are ignored, so one
+file serves several recipes. Other columns are not read either, and the log names them; a name that closely resembles
+one of these is an error.
 
-Labels that are all whole numbers (2, or 2.0, as pandas writes them where one was missing) are kept as they are, so that
-a model's outputs keep their meaning; they need not be 0..n-1. `class_to_idx` has the number of each class. Other labels
-are numbered in sorted order, numbers first, as numbers.
+Labels that are all integers (2, or 2.0, as pandas writes them where one is missing) keep their values, so that a
+model's outputs keep their meaning; they need not be 0..n-1. Other labels are numbered in sorted order, numeric ones
+first. `class_to_idx` has the number of each class.
 
-UTF-8, with or without a byte order mark; separated by commas, semicolons or tabs. Empty lines are skipped.
+The file is UTF-8, with or without a byte order mark, separated by commas, semicolons or tabs. Empty lines are skipped.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from augrecipes.errors import DataError
 from augrecipes.remote import place_of
 from augrecipes.sources.columns import number
 from augrecipes.sources.defects import Findings, Problem
-from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
+from augrecipes.sources.paths import PathLike, PathTable, local_name, path_problems
 
 COLUMNS = ("image", "mask", "masks", "label", "split", "group", "weight", "boxes", "keypoints")
-LABELS = "labels"  # what `columns=` calls the columns of several classes
-CLASS = "label:"  # what their names begin with here
+LABELS = "labels"  # the key of `columns=` for the class columns of multi-label data
+CLASS = "label:"  # the prefix of their names in CsvRows
 _SHORT = 24  # characters
 _LONGEST = 1 << 30  # characters of a field, which may hold thousands of boxes
 _BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
@@ -62,7 +62,7 @@ class CsvRows:
         path: the file.
         columns: the text of every row, by column name.
         lines: 1-based line on which each row begins.
-        problems: what is wrong with rows, those that are left out among them; all selections share it.
+        problems: problems of rows, including rows that were left out; shared by all selections.
     """
 
     path: str
@@ -83,7 +83,7 @@ class CsvRows:
         columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}
         return CsvRows(self.path, columns, [self.lines[i] for i in keep], self.problems)
 
-    def of_split(self, split: str | None) -> npt.NDArray[np.int64]:
+    def split_rows(self, split: str | None) -> npt.NDArray[np.int64]:
         """Positions of the rows of a split; all of them for None."""
         if split is None:
             return np.arange(len(self))
@@ -96,39 +96,39 @@ class CsvRows:
             raise DataError(f"no row of split {split!r}; the file has {there}", self.path)
         return np.array(keep, np.int64)
 
-    def fine(self) -> npt.NDArray[np.int64]:
+    def good_rows(self) -> npt.NDArray[np.int64]:
         """Positions of the rows without problems."""
         return np.flatnonzero(np.isin(self.lines, [line for line, _ in self.problems], invert=True))
 
     def refuse(self) -> None:
-        """DataError of all that is wrong with rows, by line; nothing where nothing is."""
+        """Raise a DataError with all problems, by line; return if there are none."""
         findings = Findings()
         findings.rows(self.path, self.problems)
         findings.refuse()
 
     def paths(self, column: str, *, check: bool = False, outside: bool = True, blank: bool = False) -> PathTable:
-        """The paths in a column, relative ones from the file's folder; rows without a readable one are problems.
+        """The paths in a column, relative to the file's folder; a missing or unreadable path is a problem of its row.
 
         Args:
             column: its name.
-            check: whether files that do not exist are an error now.
-            outside: whether files may lie outside of the CSV file's folder, or on another server.
-            blank: whether rows may have none.
+            check: whether files that do not exist are a problem now.
+            outside: whether files may lie outside the CSV file's folder, or on another server.
+            blank: whether cells may be empty.
         """
         folder = place_of(self.path).parent
         names = [local_name(str(folder), name) for name in self.columns[column]]
         paths = PathTable.from_paths(names, root=folder)
         absent = [i for i, name in enumerate(names) if not name and not blank]
         self.problems.extend((self.lines[i], f"no {column} in this row") for i in absent)
-        faults = faults_of(paths, folder, check=check, outside=outside)
+        faults = path_problems(paths, folder, check=check, outside=outside)
         self.problems.extend((self.lines[i], what) for i, what in faults)
         return paths
 
     def fields(self, keep: npt.NDArray[np.int64], classes: Sequence[str] = ()) -> dict[str, Any]:
         """The fields of `Columns` for the rows at the positions in `keep`; classes are numbered over all rows.
 
-        Rows without a label where others have one, and weights that are none, are problems. `classes`: those of which
-        each has a column.
+        A row without a label where others have one, and an invalid weight, are problems. `classes` names the class
+        columns of multi-label data.
         """
         fields, problems, labels = dict[str, Any](), self.problems, self.columns.get("label")
         if classes:
@@ -158,21 +158,21 @@ _FLAGS = dict.fromkeys(("", "0", "0.0", "nan", "false"), 0.0) | dict.fromkeys(("
 
 
 def class_columns(renamed: Mapping[str, Any] | None) -> tuple[list[str], dict[str, str]]:
-    """The classes that `columns=` says have a column each, and all names of columns, those of classes among them.
+    """The class columns that `columns=` names, and the file's names for all columns, including those.
 
     >>> class_columns({"image": "path", "labels": ["cat", "dog"]})
     (['cat', 'dog'], {'image': 'path', 'label:cat': 'cat', 'label:dog': 'dog'})
     """
     others = {name: theirs for name, theirs in (renamed or {}).items() if name != LABELS}
-    said = (renamed or {}).get(LABELS, ())
-    classes = [said] if isinstance(said, str) else [*map(str, said)]
+    labels = (renamed or {}).get(LABELS, ())
+    classes = [labels] if isinstance(labels, str) else [*map(str, labels)]
     if (not classes and LABELS in (renamed or {})) or len({*classes}) < len(classes):
-        raise ValueError(f'columns={{"labels": ...}} is a list of columns, each once, got {said!r}')
+        raise ValueError(f'columns={{"labels": ...}} is a list of columns, each once, got {labels!r}')
     return classes, others | {CLASS + name: name for name in classes}
 
 
-def columns_at(rows: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Some rows of columns, with what is said of all rows."""
+def rows_of_columns(rows: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows at some positions of each array; other values apply to all rows and stay."""
     return {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in columns.items()}
 
 
@@ -190,30 +190,30 @@ def read_rows(
     filled: Sequence[str] | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> CsvRows:
-    """Read a CSV file, without rows that lack something, or have another number of fields than the header.
+    """Read a CSV file; rows that lack a value or have a wrong number of fields become problems.
 
     Args:
         path: the file.
-        known: columns that are read; names of other kinds of dataset than ImageFolder differ.
-        required: those that must be there.
-        filled: those that must have something in every row; None: the required ones.
-        renamed: what the file calls its columns, by the names in `known`: `{"image": "path"}`.
+        known: names of the columns to read, by default ImageFolder's.
+        required: columns that the file must have.
+        filled: columns that must have a value in every row; None: the required ones.
+        renamed: the file's own names of columns, by the names in `known`: `{"image": "path"}`.
 
     Raises:
-        DataError: the file cannot be read, is not UTF-8 text, or has not all `required` columns or one that is nearly a
-            known one; names file and line.
+        DataError: the file cannot be read, is not UTF-8 text, lacks a `required` column, or has a misspelt one; the
+            message names file and line.
     """
     name = os.fsdecode(path)
     header: list[str] = []
     rows = CsvRows(name, {})
-    seen: dict[str, str] = {}
+    interned: dict[str, str] = {}
     for line, fields in _fields(name):
         if not header:
             header = _header(f"{name}:{line}", fields, known, required, renamed or {})
             rows.columns.update((column, []) for column in header if column in known)
             continue
         values = dict(zip(header, map(str.strip, fields), strict=False))
-        if values.get("label") in ("nan", "NaN"):  # which pandas writes for none
+        if values.get("label") in ("nan", "NaN"):  # pandas writes this for none
             values["label"] = ""
         if len(fields) != len(header):
             rows.problems.append((line, f"{len(fields)} fields, but the header has {len(header)} columns"))
@@ -223,8 +223,8 @@ def read_rows(
             rows.lines.append(line)
             for column, texts in rows.columns.items():
                 text = values[column]
-                # Names of classes, bags and the like are kept once: there may be millions of rows.
-                texts.append(seen.setdefault(text, text) if len(text) < _SHORT else text)
+                # Intern short texts such as class names: there may be millions of rows.
+                texts.append(interned.setdefault(text, text) if len(text) < _SHORT else text)
     if not header:
         what = f"its first line must name the columns, {_marked(required)} among them"
         raise DataError(f"the file is empty; {what}", name)
@@ -234,23 +234,23 @@ def read_rows(
 
 
 def column_names(path: PathLike) -> list[str]:
-    """The columns of a CSV file as its first line has them, in small letters."""
+    """The column names in the first line of a CSV file, in lower case."""
     _, fields = next(_fields(os.fsdecode(path)), (0, []))
     return [field.strip().lower() for field in fields]
 
 
 def _fields(name: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not empty, the header too: the line on which each begins, and its fields.
+    """Yield the header and the rows of a CSV file, without empty ones: the line on which each begins, and its fields.
 
     Raises:
-        DataError: the file cannot be read, or is no CSV in UTF-8; names file and line.
+        DataError: the file cannot be read, or is not CSV in UTF-8; the message names file and line.
     """
     csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
     lines = _lines(name)
     first = [next(lines, "")]
     while first[-1] and not first[-1].strip():
         first.append(next(lines, ""))
-    # Commas, semicolons or tabs: what the header has most of.
+    # The delimiter is the most frequent of the three in the header.
     reader = csv.reader(chain(first, lines), delimiter=max(",;\t", key=first[-1].count), strict=True)
     before = 0
     try:
@@ -271,14 +271,14 @@ def _lines(name: str) -> Iterator[str]:
         raise DataError("is UTF-16; save it as UTF-8", name)
     if b"\0" in data:
         raise DataError("is not a text file", name)
-    # File names of other encodings travel as surrogates, as everywhere in Python.
+    # File names in other encodings become surrogates, as with os.fsdecode.
     return TextIOWrapper(BytesIO(data), encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _header(
     where: str, fields: list[str], known: Sequence[str], required: Sequence[str], renamed: Mapping[str, str]
 ) -> list[str]:
-    """The columns by our names; those that nobody reads are named in the log, unless they look like typing errors."""
+    """The columns by our names. Unknown columns are logged; those that look like typing errors raise a DataError."""
     if strange := [name for name in renamed if name not in known]:
         raise ValueError(f"columns= says what the file calls {', '.join(known)}; {strange[0]!r} is none of them")
     columns = [value.strip().lower() for value in fields]
@@ -286,7 +286,7 @@ def _header(
     there = f"the file has {', '.join(columns)}"
     if absent := [theirs for theirs in ours if theirs not in columns]:
         raise DataError(f"no column {_marked(absent)}, which columns= names; {there}", where)
-    # Another column may have the name: it is not the one that is meant.
+    # A column that has one of our names, where columns= names another for it, is not read.
     columns = [ours.get(column, "" if column in renamed else column) for column in columns]
     for column in columns:
         others = [name for name in known if not name.startswith(CLASS) and name != "masks"]  # `mask` is likelier

@@ -1,4 +1,4 @@
-"""What is wrong with data: defects of files, records and samples, found by the rules of a recipe, and told at once."""
+"""Defects of data: of files, records and samples, found by the rules of a recipe, collected and reported together."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from augrecipes.ops import records, registry
 from augrecipes.recipe.model import Inputs, Mode, Recipe, Step
 from augrecipes.sources.files import MAX_PIXELS
 
-Problem = tuple[int, str]  # line of a file, what is wrong with it
+Problem = tuple[int, str]  # line of a file, and its problem
 Size = tuple[int, int]  # height, width
-Least = Sequence[tuple[Size, str]]  # in common cells, and who asks for that
+Least = Sequence[tuple[Size, str]]  # minimal sizes in common cells, and what requires each
 _TURNED = 5  # EXIF orientations from here on exchange height and width
 _MOST_LINES = 300
 
-# Kinds, in the order in which a report tells them.
+# Titles of the kinds of defects, in the order of a report.
 KINDS: dict[str, str] = json.loads(Path(__file__).with_name("defects.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing that is wrong, and the files that it is about.
+    """One defect of some files.
 
     Attributes:
         kind: a key of `KINDS`.
         files: paths of all the files concerned; none of their samples can be used.
-        message: what is wrong, naming the files.
+        message: the defect; names the files.
     """
 
     kind: str
@@ -47,29 +47,29 @@ class Defect:
 
 @dataclass(slots=True)
 class Findings:
-    """All that is wrong with data: a dataset refuses them for it, a check reports it.
+    """All defects of some data: a dataset raises them, a check reports them.
 
     Attributes:
-        defects: what is wrong.
-        notes: what is no defect and should be known all the same.
+        defects: the defects.
+        notes: remarks on what is odd but no defect.
     """
 
     defects: list[Defect] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def rows(self, path: str, problems: Iterable[Problem]) -> None:
-        """Add rows of a file that cannot be used; those of line 0 say by themselves where they are."""
+        """Add defects of the rows of a file; messages of line 0 name their place themselves."""
         texts = (f"{path}:{line}: {what}" if line else what for line, what in sorted(problems))
         self.defects += [Defect("row", (path,), text) for text in texts]
 
-    def blame(self, files: tuple[str, ...], faults: Iterable[tuple[str, str]], place: str = "") -> bool:
-        """Add what is wrong with a sample of these files, kinds and messages behind its place; whether anything is."""
+    def add_defects(self, files: tuple[str, ...], faults: Iterable[tuple[str, str]], place: str = "") -> bool:
+        """Add defects of the sample of these files, from kinds and messages; return whether there are any."""
         defects = [Defect(kind, files, place + text) for kind, text in faults]
         self.defects += defects
         return bool(defects)
 
     def refuse(self) -> None:
-        """DataError of all that is wrong; nothing where there is nothing."""
+        """Raise a DataError with all defects; return if there are none."""
         if len(self.defects) == 1:
             where, _, what = harmless(self.defects[0].message).partition(": ")
             raise DataError(what, where)
@@ -84,10 +84,10 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     """Counts, then a line for each defect, sorted by kind and file.
 
     Args:
-        defects: what was found.
-        fine: samples with which nothing is wrong.
-        targets: names of what a sample has files of.
-        unit: what a sample is.
+        defects: the defects.
+        fine: the number of samples without defects.
+        targets: names of the targets that have files.
+        unit: what a sample is: `image`, `scene` or `bag`.
 
     >>> print(report([Defect("missing", ("a.png",), "a.png: no lr")], fine=2, targets=("hr", "lr")))
     1 defect in the files of hr and lr; 2 scenes are fine
@@ -100,7 +100,7 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
     for kind, title in KINDS.items():
         if messages := sorted(harmless(defect.message) for defect in defects if defect.kind == kind):
             lines.append(f"{title}{' (width×height)' if kind in ('size', 'small', 'mask') else ''}: {len(messages)}")
-            shown = messages[: max(room, 3)]  # a few of every kind, however many there are of the others
+            shown = messages[: max(room, 3)]  # at least three of every kind
             room -= len(shown)
             more = len(messages) - len(shown)
             lines += [f"  {message}" for message in [*shown, *([f"and {more:,} more"] if more else [])]]
@@ -108,7 +108,7 @@ def report(defects: Sequence[Defect], *, fine: int, targets: Sequence[str], unit
 
 
 def size_text(size: Size) -> str:
-    """A size as people say it, width first.
+    """A size as text, width first.
 
     >>> size_text((300, 451))
     '451×300'
@@ -123,7 +123,7 @@ def upright(header: ImageHeader, exif: str) -> Size:
 
 
 def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: Any) -> str:
-    """Why a file of this header cannot be read; empty where it can. Other arguments are those of `lost`."""
+    """Why a file with this header cannot be read; empty where it can. `how` are arguments of `find_loss`."""
     if isinstance(header, str):
         return header
     pixels = header.width * header.height
@@ -133,13 +133,13 @@ def why_unreadable(header: MaybeHeader, *, max_pixels: int = MAX_PIXELS, **how: 
 
 
 def profile_notes(headers: Mapping[str, MaybeHeader]) -> dict[str, str]:
-    """What is said of files with a colour profile that is not applied, by path."""
+    """Notes on files with a colour profile that is not applied, by path."""
     named = {path: foreign_profile(header) for path, header in headers.items() if isinstance(header, ImageHeader)}
     return {path: f"has {PROFILE.format(name)} in the recipe" for path, name in named.items() if name}
 
 
 def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:
-    """What the recipe's inputs and its first crop need, in common cells of so many pixels a target, and who asks."""
+    """The minimal sizes, in common cells, that the recipe's inputs and first crop require; `units`: px per cell."""
     needs: list[tuple[Size, str]] = []
     if least := recipe.inputs.min_size:  # of the coarsest target
         coarsest = min(units.values())
@@ -150,7 +150,7 @@ def least_sizes(recipe: Recipe, mode: Mode, units: Mapping[str, int]) -> Least:
 
 
 def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, str] | None:
-    """What the crop in front needs; None where something else comes first, or the crop pads."""
+    """The minimal size for the first crop; None where another step comes first, or the crop pads."""
     for step in steps:
         if step.target and len(step.target) < len(units):
             continue  # the steps of one target leave its size alone
@@ -165,7 +165,7 @@ def _first_crop(steps: Sequence[Step], units: Mapping[str, int]) -> tuple[Size, 
 
 
 def too_small(cells: Size, least: Least, units: Mapping[str, int]) -> str:
-    """Who needs more common cells than there are, and what; empty where nobody does.
+    """What requires more common cells than there are, and how many; empty where nothing does.
 
     >>> too_small((30, 40), [((32, 32), "RandomCrop#1 needs")], {"lr": 1, "hr": 4})
     'RandomCrop#1 needs 32×32 of lr and 128×128 of hr'
@@ -177,14 +177,14 @@ def too_small(cells: Size, least: Least, units: Mapping[str, int]) -> str:
     return ""
 
 
-def wrong_points(
+def point_problems(
     inputs: Inputs, size: Size, boxes: npt.NDArray[np.float32] | None, keypoints: npt.NDArray[np.float32] | None
 ) -> Iterator[tuple[str, str]]:
-    """Boxes and keypoints that a recipe would refuse on an image of this size: their kind, and which and why.
+    """Kind and message of the boxes and keypoints that a recipe would refuse on an image of this size.
 
     >>> from augrecipes.recipe.model import Boxes, Keypoints
     >>> boxes = np.array([[0, 0, 9, 9], [5, 5, 30, 8]], np.float32)
-    >>> list(wrong_points(Inputs(boxes=Boxes(), keypoints=Keypoints()), (10, 20), boxes, boxes[:, 2:]))
+    >>> list(point_problems(Inputs(boxes=Boxes(), keypoints=Keypoints()), (10, 20), boxes, boxes[:, 2:]))
     [('box', 'box 2, [5, 5, 30, 8]: it reaches outside'), ('keypoint', 'keypoint 2, [30, 8]: it lies outside')]
     """
     height, width = size
@@ -208,7 +208,7 @@ def wrong_points(
 
 
 def corners_of(boxes: npt.NDArray[np.float32], format: str, height: Any, width: Any) -> npt.NDArray[Any]:
-    """Left, top, right and bottom as shares of the image, or of the image of each."""
+    """Left, top, right and bottom as fractions of the image's size (or of one size per box)."""
     if format == "yolo":
         centre, size = boxes[:, :2], boxes[:, 2:]
         return np.hstack([centre - size / 2, centre + size / 2])

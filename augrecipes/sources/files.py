@@ -1,12 +1,12 @@
-"""Images, masks and further targets from files: bytes first, then the header against limits, then pixels; DataError.
+"""Reading images, masks and further targets from files: bytes, then the header against limits, then pixels.
 
-Names never reach a decoder, so any name that the system allows is fine, and extensions do not matter. EXIF orientation
-is applied for every format alike; one that is told in XMP alone is not. Colour profiles are where it is asked for:
-else samples are taken as sRGB, and the log names the first of another profile.
+File names never reach a decoder, so any name that the system allows will do, and extensions do not matter. EXIF
+orientation is applied for every format; an orientation in XMP alone is not. Colour profiles are applied on request;
+otherwise samples count as sRGB, and the log names the first file with another profile.
 
-Of further targets (`targets:`) images are read as the image is; masks keep all bits of their files: labels, or numbers
-such as depth. What is no image of a file's format is an array that numpy has saved (`.npy`): vectors and normals
-(H, W, 2 or 3), several masks (N, H, W), floats H×W.
+Further targets (`targets:`): images are read as the image is; masks keep all bits of their files, for labels or for
+numbers such as depth. Other arrays are read from `.npy` files: vectors and normals (H, W, 2 or 3), several masks
+(N, H, W), floats H×W.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from augrecipes.images.losses import Depth, Frames, SampleType
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes
 from augrecipes.ops.fills import as_dtype
 from augrecipes.recipe.targets import Target, missing_targets
-from augrecipes.sources.sample_inputs import Axes, as_image, as_labels, file_of, plain_array, split_parts, there
+from augrecipes.sources.sample_inputs import Axes, as_image, as_labels, file_of, parts_hint, plain_array, split_parts
 from augrecipes.sources.stacks import read_stacks
 
 __all__ = ["MAX_PIXELS", "Exif", "decode_mask", "read_image", "read_mask"]
@@ -46,34 +46,34 @@ def read_image(
 ) -> NDArray[Any]:
     """Reads an image as H×W×C in RGB order: uint8, 0 to 255, or the file's own values as uint16 or float32.
 
-    JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and arrays that numpy has saved (`.npy`), told apart by
-    content. Palettes are expanded, grey is repeated, CMYK is converted. Samples that the dtype has not, or more than
-    one image, are an error, unless it is allowed.
+    Reads JPEG, PNG, TIFF, BMP, WebP, GIF, PNM, JPEG 2000, AVIF and `.npy`, told apart by content. Palettes are
+    expanded, grey is repeated, CMYK is converted. Samples that do not fit the dtype, and files of several images, are
+    errors unless an argument allows them.
 
     Args:
         path: the file; text, bytes or a path object.
-        channels: 3; 1 for grey; 4 to keep alpha; of files of more bands as many; None for what is stored.
-            Bands that nothing says to be alpha are never dropped.
-        exif: whether to turn the image as its EXIF orientation says; what only its XMP says is not looked at.
-        max_pixels: width times height that is still decoded; checked before anything is.
-        max_bytes: file size that is still read.
-        depth: `8bit` keeps the upper 8 of 9 to 16 bits a sample, `error` refuses them; None: as AUGRECIPES_DEPTH says.
-        frames: `first` reads the first of several pages or frames, `channels` grey pages of a TIFF, as many as
-            `channels`, as one image, `error` refuses them; None: as AUGRECIPES_FRAMES says. Where neither says
-            anything, it is an error.
-        dtype: `uint8`; `uint16` for files of 9 to 16 bits a sample; `float32` for those of floats, which it must have
-            all of. Values are the file's own, also where white is zero.
-        has_range: somebody says what the values mean: so files of fewer bits are read, too, and whole numbers as
-            floats, with the values that they have.
-        icc: `srgb` converts 8 bits of grey and RGB from the file's colour profile (ICC) to sRGB, as Pillow's
-            ImageCms does; None leaves values as they are.
+        channels: 3 for RGB; 1 for grey; 4 to keep alpha; the number of bands of a multispectral file; None for what
+            the file has. A band is dropped only if the file marks it as alpha.
+        exif: whether to turn the image as its EXIF orientation says; an orientation in XMP is ignored.
+        max_pixels: the largest width times height to decode; checked before decoding.
+        max_bytes: the largest file to read.
+        depth: `8bit` keeps the upper 8 of 9 to 16 bits per sample, `error` refuses them; None: as AUGRECIPES_DEPTH
+            says, by default an error.
+        frames: `first` reads the first of several pages or frames; `channels` reads the grey pages of a TIFF, as many
+            as `channels`, as one image; `error` refuses several. None: as AUGRECIPES_FRAMES says, by default an error.
+        dtype: `uint8`; `uint16` for files of 9 to 16 bits per sample; `float32` for files of floats, whose values it
+            must hold exactly. Values are the file's own, even where zero is white.
+        has_range: the recipe declares the range of values, so files of fewer bits are read too, and integers as
+            floats, with unchanged values.
+        icc: `srgb` converts 8-bit grey and RGB from the file's colour profile (ICC) to sRGB, as Pillow's ImageCms
+            does; None leaves values as they are.
 
     Returns:
         A C-contiguous, writable array that owns its memory.
 
     Raises:
-        DataError: the file cannot be read, or is not a whole image; names the file.
-        MemoryError: there is not enough; never a DataError, so that no sample is skipped for it.
+        DataError: the file cannot be read, or is not a complete image; the message names the file.
+        MemoryError: there is too little memory; never a DataError, so that no sample is skipped because of it.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -98,18 +98,18 @@ def read_mask(
 ) -> NDArray[Any]:
     """Reads a mask of label ids as H×W: uint8, uint16 (16-bit files) or int32 (TIFF).
 
-    Ids are what the file stores: indices of a palette, not its colours; samples of grey files unscaled, those of 1, 2
-    and 4 bits too (0 to 2**bits - 1). Colour is refused unless the three channels are equal; alpha is dropped.
+    Ids are the stored values: palette indices, not colours; samples of grey files unscaled, also those of 1, 2 and 4
+    bits (0 to 2**bits - 1). Colour is refused unless the three channels are equal; alpha is dropped.
 
     Args:
         path: the file; text, bytes or a path object.
         exif: whether to turn the mask as its EXIF orientation says.
-        max_pixels: width times height that is still decoded; checked before anything is.
-        max_bytes: file size that is still read.
+        max_pixels: the largest width times height to decode; checked before decoding.
+        max_bytes: the largest file to read.
         frames: see `read_image`.
 
     Raises:
-        DataError: the file cannot be read, or is not a mask; names the file.
+        DataError: the file cannot be read, or is not a mask; the message names the file.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +123,7 @@ def read_mask(
 
 
 def open_mask(path: PathLike, **how: Any) -> NDArray[Any] | Encoded:
-    """A mask of which windows can be read without the rest, as far as its format has such; else as `read_mask`."""
+    """A mask left encoded if its format can be decoded by windows; else decoded, as by `read_mask`."""
     mask = open_encoded(path, mask=True, **how)
     header = mask.header
     in_parts = FORMATS[header.format].by_parts and header.bits == 8 and not header.alpha and header.color != "rgb"
@@ -131,7 +131,7 @@ def open_mask(path: PathLike, **how: Any) -> NDArray[Any] | Encoded:
 
 
 def decode_mask(data: bytes, **how: Any) -> NDArray[Any]:
-    """Decodes the bytes of a mask; everything else as `read_mask`.
+    """Decodes a mask from bytes; otherwise as `read_mask`.
 
     >>> decode_mask(b"P2 3 1 300 0 7 300", name="ids").dtype
     dtype('uint16')
@@ -150,15 +150,15 @@ def read_files(
     opened: Mapping[str, Any] | None = None,
     **how: Any,
 ) -> dict[str, Any]:
-    """Reads the files of one image, scene or tile, with the annotations that belong to it, as a pipeline takes them.
+    """Reads the files and annotations of one unit (image, scene or tile) as a pipeline takes them.
 
     Args:
-        table: lists the files: `Columns` of `augrecipes.sources.columns`.
-        unit: its number.
-        inputs: of the recipe.
-        channels: of images; None: those that each file has.
-        undecoded: leave images and masks encoded, for steps that decode no more than they need.
-        names: of the targets that are wanted; None: all.
+        table: the `Columns` that list the files.
+        unit: the unit's number.
+        inputs: the recipe's `inputs`.
+        channels: of images; None: as in each file.
+        undecoded: leave images and masks encoded, for steps that decode only the window that they need.
+        names: the targets to read; None: all.
         opened: images that are open already.
         how: other arguments of `read_image`.
 
@@ -166,7 +166,7 @@ def read_files(
         Images H×W×C or encoded, mask H×W or encoded, boxes and keypoints float32, labels int64.
 
     Raises:
-        DataError: a file cannot be read, or is not of the size that belongs to the others; names it.
+        DataError: a file cannot be read, or its size does not match the others; the message names it.
     """
     paths = table.paths(unit)
     if inputs.stack:
@@ -198,7 +198,7 @@ def read_files(
 
 
 def read_instances(paths: Sequence[str], image: str, size: tuple[int, ...], **how: Any) -> NDArray[Any]:
-    """The masks of an image's objects, N×H×W in the order of their files; DataError where one is of another size."""
+    """The masks of an image's objects, N×H×W in the order of their files; DataError where a size differs."""
     masks = [np.zeros((0, *size), np.uint8)]
     for path in paths:
         mask = open_encoded(path, mask=True, **how).labels()
@@ -207,8 +207,8 @@ def read_instances(paths: Sequence[str], image: str, size: tuple[int, ...], **ho
     return np.concatenate(masks)
 
 
-def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:
-    """The error with the file of a pair's largest scale, which comes first, and those of the others."""
+def with_all_files(error: DataError, paths: Mapping[str, str]) -> DataError:
+    """The error with all files of a scene: the largest scale's as its path, the others in the message."""
     if error.path:
         return error
     first, *others = dict.fromkeys(paths.values())
@@ -217,29 +217,29 @@ def naming_all(error: DataError, paths: Mapping[str, str]) -> DataError:
 
 
 def check_size(path: str, size: Sequence[int], image: str, of_image: Sequence[int], scale: Fraction | int = 1) -> None:
-    """DataError of a file whose rows and columns are not those of an image, times `scale`."""
+    """DataError where the size of a file is not that of its image times `scale`."""
     if tuple(size[:2]) != (of_image[0] * scale, of_image[1] * scale):
         grid = "" if scale == 1 else f" for a target of scale {float(scale):g}"
-        said = f"its image {image} is {of_image[0]}×{of_image[1]} px{grid}"
-        raise DataError(f"is {size[0]}×{size[1]} px, but {said}", path)
+        expected = f"its image {image} is {of_image[0]}×{of_image[1]} px{grid}"
+        raise DataError(f"is {size[0]}×{size[1]} px, but {expected}", path)
 
 
 _NUMPY = b"\x93NUMPY"
 
 
 def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **decode: Any) -> NDArray[Any]:
-    """A target as a pipeline takes it.
+    """A further target as an array that a pipeline takes.
 
     Args:
-        value: a path, bytes, a dict with either, an array, a tensor; of images and masks also one of Pillow; of `masks`
-            also a list.
-        name: of the target, for messages.
-        target: what the recipe says of it.
-        axes: how arrays of images lie.
+        value: a path, bytes, a dict with either, an array or a tensor; for images and masks also a Pillow image; for
+            `masks` also a list.
+        name: the target's name, for messages.
+        target: its declaration in the recipe.
+        axes: the order of axes of image arrays.
         decode: arguments of `read_image`.
 
     Raises:
-        DataError: it is none of those.
+        DataError: `value` is none of these, or cannot be read.
     """
     path: str | None = None
     try:
@@ -272,11 +272,11 @@ def as_target(value: Any, name: str, target: Target, *, axes: Axes = "auto", **d
 def split_scene(
     parts: Mapping[str, Any], inputs: Any, images: Sequence[str], axes: Axes, **how: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """As `split_parts`, with the targets that the inputs declare among what a pipeline takes."""
+    """As `split_parts`, with the further targets that the inputs declare among the pipeline's inputs."""
     declared = {name: parts[name] for name in inputs.targets if parts.get(name) is not None}
     rest = {name: value for name, value in parts.items() if name not in inputs.targets}
     for name in missing_targets(inputs.targets, declared):
-        raise DataError(f"the recipe requires {name}, and this sample has none{there(rest)}")
+        raise DataError(f"the recipe requires {name}, and this sample has none{parts_hint(rest)}")
     taken, extra = split_parts(rest, inputs, images, axes, **how)
     for name, value in declared.items():
         taken[name] = as_target(value, name, inputs.targets[name], axes=axes, **_decoding(how))
@@ -284,24 +284,24 @@ def split_scene(
 
 
 def _decoding(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `read_image`, of those that tables read by."""
+    """The arguments of `read_image` among those of `read_files`."""
     return {key: value for key, value in how.items() if key not in ("undecoded", "names", "opened")}
 
 
 def read_targets(
     paths: Mapping[str, Any], unit: int, inputs: Any, image: tuple[str, Any], **decode: Any
 ) -> Iterator[tuple[str, Any]]:
-    """The targets of a unit that a recipe's inputs declare, by name.
+    """Yield the further targets of a unit that a recipe's inputs declare, with their names.
 
     Args:
-        paths: of all units, by target.
-        unit: its number.
-        inputs: of the recipe.
+        paths: tables of the paths of all units, by target.
+        unit: the unit's number.
+        inputs: the recipe's `inputs`.
         image: the path of the unit's image, and the image.
         decode: arguments of `read_files`.
 
     Raises:
-        DataError: one cannot be read, or does not lie on the image; names both files.
+        DataError: a target cannot be read, or its size does not match the image; the message names both files.
     """
     decode = _decoding(decode)
     for name in [name for name in inputs.targets if name in paths]:

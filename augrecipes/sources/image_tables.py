@@ -1,7 +1,7 @@
-"""Tables of images: those below folders, with their masks, and those that a CSV file lists.
+"""Tables of images below folders, with their masks, or listed in a CSV file.
 
-Masks lie in folders of their own under the images' names but for the extension; or they are named after the images by a
-template with `{stem}` in it, such as `masks/{stem}_mask.png`, or, beside the images, `{stem}_mask.png`.
+Masks have the images' names, up to the extension, in folders of their own; or a template with `{stem}` derives their
+names from the images', such as `masks/{stem}_mask.png`, or `{stem}_mask.png` beside the images.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from augrecipes.errors import DataError, counted
 from augrecipes.sources import defects, listing
 from augrecipes.sources.annotations.records import RecordError
 from augrecipes.sources.columns import Columns, Ragged, number
-from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, columns_at, read_rows
+from augrecipes.sources.csv_list import CLASS, COLUMNS, CsvRows, class_columns, read_rows, rows_of_columns
 from augrecipes.sources.names import by_longest_stem, by_scene, match_folders, stem, template
 from augrecipes.sources.paths import PathGroups, PathLike, PathTable
 
 _STEM = "{stem}"
-_POINTS = {"boxes": 4, "keypoints": 2}  # columns of numbers, and how many each row has
+_POINTS = {"boxes": 4, "keypoints": 2}  # columns of coordinates, and how many each box or point has
 _FARTHEST = 1e30  # of a coordinate
 
 
@@ -38,30 +38,30 @@ def table_of_folders(
     targets: Mapping[str, Sequence[PathLike]] | None = None,
     stacks: bool = False,
 ) -> Columns:
-    """The images below folders (class folders, or images side by side), without those that have not one mask each.
+    """The table of the images below folders (class folders, or flat), without images that lack exactly one mask.
 
     Args:
         roots: folders; their classes are numbered together.
-        masks: folders with a mask for every image, under the same name but for the extension; laid out like the
-            roots, or flat. Or a template. None of either: no masks.
-        findings: takes images without a mask or a target, or with several.
-        cache: keep the listing in a file in the user's cache folder.
+        masks: folders with a mask for every image, of the same name up to the extension; laid out like the roots, or
+            flat. Or a name template. Empty: no masks.
+        findings: receives a defect for each image without a mask or a target, or with several.
+        cache: whether to keep the listing in the user's cache folder.
         layout: of the roots; see `augrecipes.sources.listing`.
-        targets: the same as `masks` of further targets, by name.
-        stacks: folders of frames count as one image, and folders of masks as the masks of one.
+        targets: folders or a template of each further target, by name, as `masks`.
+        stacks: whether a folder of frames counts as one image, and a folder of masks as its masks.
 
     Raises:
-        DataError: a folder is missing or empty, or no file is named by the template.
-        ValueError: a template with more or less than one `{stem}` in its last part.
+        DataError: a folder is missing or empty, or no file matches the template.
+        ValueError: a template whose last part has not exactly one `{stem}`.
     """
     table = listing.list_folders(roots, cache=cache, layout=layout, stacks=stacks)
     several = any("*" in os.fsdecode(path).removesuffix(".*") for path in masks if _STEM in os.fsdecode(path))
     beside = ({"masks" if several else "mask": masks} if masks else {}) | dict(targets or {})
     if not beside:
         return table
-    named = {what: _names_of(paths, what) for what, paths in beside.items()}
+    named = {what: _folders_and_template(paths, what) for what, paths in beside.items()}
     own = {k: stem(table.images.name(k)) for k in range(len(table))}
-    for last in [last for folders, last in named.values() if not folders]:  # what lies beside the images is none itself
+    for last in [last for folders, last in named.values() if not folders]:  # masks beside the images are not images
         own = {k: name for k, name in own.items() if not _pattern(last).fullmatch(name)}
     matches, others = dict[str, dict[int, list[int]]](), dict.fromkeys(named, table.images)
     for what, (folders, last) in named.items():
@@ -70,25 +70,25 @@ def table_of_folders(
         matches[what] = _match(table.images, own, others[what], folders or roots, what, last, findings)
     keep = sorted(set[int].intersection(*map(set, matches.values())))
     groups = {what: PathGroups.chosen(others[what], [chosen[k] for k in keep]) for what, chosen in matches.items()}
-    matched = {what: files.paths for what, files in groups.items() if what != "masks"}  # each has one
+    matched = {what: files.paths for what, files in groups.items() if what != "masks"}  # one per image
     if len(keep) < len(table):
         labels = None if table.labels is None else table.labels[keep]
         table = replace(table, files={"image": table.images.take(keep)}, labels=labels)
     return replace(table, masks=matched.pop("mask", None), instances=groups.get("masks"), targets=matched)
 
 
-def _names_of(paths: Sequence[PathLike], what: str) -> tuple[Sequence[PathLike], str]:
-    """The folders that masks, or files of another target, lie in, none for beside the images, and the template of their
-    names; ValueError for one with more or less than one `{stem}` in its last part."""
+def _folders_and_template(paths: Sequence[PathLike], what: str) -> tuple[Sequence[PathLike], str]:
+    """The folders of a target's files (none: beside the images), and their name template; ValueError unless its last
+    part has exactly one `{stem}`."""
     if not any(_STEM in os.fsdecode(path) for path in paths):
         return paths, _STEM
-    given = "masks=" if what in ("mask", "masks") else f"targets[{what!r}]="
+    argument = "masks=" if what in ("mask", "masks") else f"targets[{what!r}]="
     if len(paths) > 1:
-        raise ValueError(f"{given} takes one template, or folders")
+        raise ValueError(f"{argument} takes one template, or folders")
     folder, last = os.path.split(text := os.fsdecode(paths[0]))
     if _STEM in folder or last.count(_STEM) != 1 or (not folder and last.startswith(f"{_STEM}.")):
         rule = f"should have one {_STEM} in the name of the file, and not name the images themselves"
-        raise ValueError(f"{given}{text!r} {rule}: {what}s/{_STEM}_{what}.png, or a folder")
+        raise ValueError(f"{argument}{text!r} {rule}: {what}s/{_STEM}_{what}.png, or a folder")
     return [folder] if folder else [], last
 
 
@@ -100,17 +100,18 @@ def _match(
     images: PathTable, own: Mapping[int, str], table: PathTable, folders: Sequence[PathLike], what: str, last: str,
     findings: defects.Findings,
 ) -> dict[int, list[int]]:  # fmt: skip
-    """The partner of each image that has one, by their positions, or all of `masks`. Folders count where both have the
-    same ones.
+    """For each image (by position) the positions of its partners: one, or any number of `masks`.
+
+    Folders are part of the names where images and partners have the same ones.
 
     Args:
-        images: all files.
-        own: names without extension of those that are images.
-        table: the partners' files, or those of the images, where they lie beside them.
-        folders: of the partners.
-        what: `mask`, `masks` of which an image has any number, or the name of another target.
-        last: the template of their names.
-        findings: takes images without a partner, or with several.
+        images: all files below the roots.
+        own: the names, without extension, of the files that are images.
+        table: the partners' files; `images` where they lie beside the images.
+        folders: the partners' folders, for messages.
+        what: `mask`, `masks` (any number per image), or the name of another target.
+        last: the name template of the partners.
+        findings: receives a defect for each image without a partner, or with several.
     """
     scenes, files = by_scene(own, template("{}")), {k: stem(table.name(k)) for k in range(len(table))}
     several, stems = what == "masks", {name for _, name in scenes}
@@ -132,8 +133,8 @@ def _match(
         problem = f"{some}: {', '.join(table[k] for k in matched)}" if matched else lacks
         wrong |= dict.fromkeys(numbers, problem)
     findings.defects += [defects.Defect("missing", (images[i],), f"{images[i]}: {wrong[i]}") for i in sorted(wrong)]
-    there = len(table) if several and table is not images else sum(map(len, theirs.values()))
-    if unused := there - sum(map(len, chosen.values())):
+    count = len(table) if several and table is not images else sum(map(len, theirs.values()))
+    if unused := count - sum(map(len, chosen.values())):
         findings.notes.append(f"{counted(unused, what)} without an image")
     return chosen
 
@@ -149,25 +150,25 @@ def table_of_csv(
     outside: bool = False,
     targets: Sequence[str] = (),
 ) -> Columns:
-    """The samples that a CSV file lists, without the rows that cannot be used.
+    """The table of the samples in a CSV file, without rows that cannot be used.
 
     Args:
         path: the file.
-        split: only the rows of this split. Classes are numbered over all rows, so that splits agree.
-        findings: takes rows that cannot be used.
-        check: whether files that do not exist are wrong now, and not when they are read.
-        taken: which of the columns `mask`, `boxes` and `keypoints` are looked into: a file may have them for others.
-        renamed: what the file calls its columns, by the names that they have here; those of classes under `labels`.
-        outside: whether files may lie outside of the CSV file's folder, or on another server.
+        split: take only the rows of this split. Classes are numbered over all rows, so that splits agree.
+        findings: receives a defect for each unusable row.
+        check: whether missing files are defects now, rather than errors when they are read.
+        taken: which of the columns `mask`, `boxes` and `keypoints` to read; others are ignored.
+        renamed: the file's own names of columns, by ours; class columns under `labels`.
+        outside: whether files may lie outside the CSV file's folder, or on another server.
         targets: further targets of the recipe, each a column of paths.
 
     Raises:
-        DataError: the file as a whole is not as it should be.
+        DataError: the file as a whole cannot be used.
     """
     classes, renamed = class_columns(renamed)
     known = [*(name for name in COLUMNS if not classes or name != "label"), *targets, *map(CLASS.__add__, classes)]
     every = read_rows(path, known, renamed=renamed)
-    keep = every.of_split(split)
+    keep = every.split_rows(split)
     rows, read = every.select(keep), every.columns.keys() & {"image", *taken, *targets}
     instances = _instances(rows, check, outside) if "masks" in every.columns and "mask" in taken else None
     columns = [name for name in ("image", "mask", *targets) if name in read]
@@ -176,10 +177,10 @@ def table_of_csv(
     fields = every.fields(keep, classes)
     findings.rows(every.path, every.problems)
     if every.problems:
-        fine = rows.fine()
-        keep, rows, fields = keep[fine], rows.select(fine), columns_at(fine, fields)
-        files = {name: paths.take(fine) for name, paths in files.items()}
-        instances = instances and instances.take(fine)
+        good = rows.good_rows()
+        keep, rows, fields = keep[good], rows.select(good), rows_of_columns(good, fields)
+        files = {name: paths.take(good) for name, paths in files.items()}
+        instances = instances and instances.take(good)
     return Columns(
         files={"image": files["image"]},
         masks=files.get("mask"),
@@ -192,7 +193,7 @@ def table_of_csv(
 
 
 def _instances(rows: CsvRows, check: bool, outside: bool) -> PathGroups:
-    """The column `masks`: of each row a JSON list of paths."""
+    """The column `masks`: a JSON list of paths in each row."""
     names, lines, counts = list[str](), list[int](), [0]
     for line, cell in zip(rows.lines, rows.columns["masks"], strict=True):
         try:
@@ -210,7 +211,7 @@ def _instances(rows: CsvRows, check: bool, outside: bool) -> PathGroups:
 
 
 def _points(rows: CsvRows, column: str) -> Ragged:
-    """A column of JSON lists of so many numbers, each followed by a label where they are boxes.
+    """A column of JSON lists of coordinates; a box may end with a label.
 
     Raises:
         DataError: some boxes have labels and others have none.
@@ -236,7 +237,7 @@ def _points(rows: CsvRows, column: str) -> Ragged:
 
 
 def _cell(text: str, width: int, *, labelled: bool) -> list[list[Any]]:
-    """The rows of numbers in a cell; RecordError where there is something else."""
+    """The boxes or points in a cell as lists; RecordError for anything else."""
     try:
         rows = json.loads(text) if text else []
     except (ValueError, RecursionError) as error:

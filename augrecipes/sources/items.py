@@ -1,4 +1,4 @@
-"""Samples that somebody's own source gives, as a table: read from it, not from files."""
+"""The table of a user's own source, whose samples are read from the source, not from files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ LABEL_NAMES = ("label", "cls")
 
 Key = str | int
 Keys = Mapping[str, Key] | Sequence[str]
-_NOTHING = columns.Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # stands for what comes with the samples
+_WITH_SAMPLES = columns.Ragged(np.zeros((0, 4), np.float32), np.zeros(1, np.int64))  # a column that samples bring along
 
 
 @dataclass(frozen=True)
 class RowKeys:
-    """Where the parts of a sample stand in an item.
+    """Where to find the parts of a sample in an item of a source.
 
     Attributes:
-        keys: by the recipe's name the item's own (`"objects.bbox"` for what lies deeper, a number for a place in a
-            tuple), or the names of a tuple's places; None: as they are called in it.
-        images: that the recipe takes.
+        keys: the item's key for each of the recipe's names (`"objects.bbox"` for a nested one, a number for a place in
+            a tuple), or the names of a tuple's places; None: the recipe's names are the item's keys.
+        images: the images that the recipe takes.
     """
 
     keys: Keys | None
@@ -44,7 +44,7 @@ class RowKeys:
         """The parts of an item by the recipe's names.
 
         Raises:
-            DataError: there is no such part.
+            DataError: a part is missing.
 
         >>> RowKeys({"image": "img", "boxes": "objects.bbox"}, ("image",)).named({"img": 1, "objects": {"bbox": [2]}})
         {'image': 1, 'boxes': [2]}
@@ -57,7 +57,7 @@ class RowKeys:
             return self._renamed(row)
         if not isinstance(row, tuple | list):
             row = (row,)
-        names = self.keys or self._places(row)
+        names = self.keys or self._tuple_names(row)
         if len(names) != len(row):
             raise DataError(f"{len(row)} parts, and keys= names {len(names)}: {', '.join(names)}")
         return dict(zip(names, row, strict=True))
@@ -72,7 +72,7 @@ class RowKeys:
                 parts[ours] = parts.pop(name)
         return parts
 
-    def _places(self, row: Sequence[Any]) -> tuple[str, ...]:
+    def _tuple_names(self, row: Sequence[Any]) -> tuple[str, ...]:
         if len(row) == 1:
             return self.images[:1]
         if len(row) == 2 and self.images == ("image",):
@@ -93,14 +93,14 @@ def _part(row: Any, key: Key) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class SourceTable(columns.GivenTable):
-    """The samples of a source; see `augrecipes.data.samples.Samples` for the arguments.
+class SourceTable(columns.ArrayTable):
+    """The table of a source's samples; see `augrecipes.data.samples.Samples` for the arguments.
 
     Attributes:
-        source: gives the items.
-        rows: where their parts stand in them.
-        axes: of arrays and tensors.
-        length: how many there are.
+        source: yields the items.
+        rows: where to find the parts of a sample in an item.
+        axes: the order of axes of arrays and tensors.
+        length: the number of items.
     """
 
     source: OpenedSource
@@ -110,27 +110,27 @@ class SourceTable(columns.GivenTable):
 
     @property
     def name(self) -> str:
-        """The source's, for messages."""
+        """The source's name, for messages."""
         return self.source.name
 
     def read_for(self, recipe: Recipe, targets: Sequence[str]) -> Self:
-        """The same samples for a recipe, and the images of it that are read."""
+        """The same samples for a recipe; `targets`: the images to read."""
         table = replace(self, rows=RowKeys(self.rows.keys, tuple(targets)))
-        there = table.targets_there(recipe.inputs)
+        present = table.present_targets(recipe.inputs)
         return replace(
             table,
-            masks=table._names if "mask" in there else None,
-            targets=dict.fromkeys([name for name in recipe.targets if name in there], table._names),
-            boxes=_NOTHING if "boxes" in there else None,
-            keypoints=_NOTHING if "keypoints" in there else None,
+            masks=table._names if "mask" in present else None,
+            targets=dict.fromkeys([name for name in recipe.targets if name in present], table._names),
+            boxes=_WITH_SAMPLES if "boxes" in present else None,
+            keypoints=_WITH_SAMPLES if "keypoints" in present else None,
         )
 
-    def targets_there(self, inputs: Inputs) -> set[str]:
-        """Which of mask, boxes, keypoints and further targets a recipe takes and the first sample has."""
+    def present_targets(self, inputs: Inputs) -> set[str]:
+        """The targets (mask, boxes, keypoints, further ones) that a recipe takes and the first sample has."""
         wanted = {*inputs.taken, *inputs.targets}
         try:
             parts = self.rows.named(self.source.read(0)) if wanted else {}
-        except DataError:  # told when it is read
+        except DataError:  # reading the sample raises it again
             return set()
         return {name for name in wanted if parts.get(name) is not None}
 
@@ -138,7 +138,7 @@ class SourceTable(columns.GivenTable):
         return self.length
 
     def images_by_target(self) -> dict[str, PathTable]:
-        """As every table; the paths are names."""
+        """As in `Columns`; the paths are names of samples."""
         return dict.fromkeys(self.rows.images, self._names)
 
     @cached_property
@@ -147,7 +147,7 @@ class SourceTable(columns.GivenTable):
         return paths if isinstance(paths, PathTable) else PathTable.from_paths(map(self.path, range(self.length)))
 
     def path(self, unit: int) -> str:
-        """What the source says of a sample, or its name and the number."""
+        """The source's own path of a sample, or else `name[unit]`."""
         return self.source.path(unit)
 
     def paths(self, unit: int) -> dict[str, str]:
@@ -155,19 +155,19 @@ class SourceTable(columns.GivenTable):
         return dict.fromkeys(self.rows.images, self.path(unit))
 
     def digest(self) -> str:
-        """16 hex digits that name the list of samples, as far as it can be known: the images are not looked at."""
+        """16 hex digits that identify the list of samples, as far as it is known without reading images."""
         return columns.digest_of(f"{self.name} {self.length}{self.source.digest()}".encode(), self.labels)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_names", "_last")}
 
     def label_of(self, unit: int) -> int | None:
-        """As every table; a label that is no integer is left out."""
+        """As in `Columns`; None for a label that is not an integer."""
         label = plain("label", self._parts(unit).get("label"))
         return label if isinstance(label, int) else None
 
     def stamp(self, unit: int) -> str:
-        """What tells the pixels of a sample from others that are given for it another day."""
+        """A fingerprint of the pixels of a sample, which differs when they change."""
         try:
             parts = self._parts(unit)
             values = [parts[name] for name in (*self.rows.images, "mask", *self.targets) if name in parts]
@@ -178,15 +178,15 @@ class SourceTable(columns.GivenTable):
     # -- samples ------------------------------------------------------------------------------------------------------
 
     def parts(self, unit: int, inputs: Inputs, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of a sample, and what else belongs to it; errors of both."""
+        """The pipeline's inputs of a sample, and its other fields."""
         return files.split_scene(self.rows.named(self.source.read(unit)), inputs, self.rows.images, self.axes, **how)
 
     def read(self, unit: int, inputs: Inputs, **how: Any) -> dict[str, Any]:
-        """What a pipeline takes of a sample, which is had once for all who ask for it one after another."""
+        """The pipeline's inputs of a sample; repeated calls for the same sample read it once."""
         return files.split_scene(self._parts(unit), inputs, self.rows.images, self.axes, **how)[0]
 
     def _parts(self, unit: int) -> dict[str, Any]:
-        """The parts of a sample, once for all who ask for them one after another."""
+        """The parts of a sample, kept until another sample is read."""
         key, parts = self.__dict__.get("_last", (None, {}))
         if key != unit:
             parts = self.rows.named(self.source.read(unit))
@@ -198,18 +198,18 @@ def table_of_source(
     data: Any, recipe: Recipe, targets: Sequence[str], keys: Keys | None = None, axes: Axes = "auto",
     labels: Any = None, name: str | None = None,
 ) -> SourceTable:  # fmt: skip
-    """The table of a source, of an `ar.Samples` over one, or of what has a name in a file of the user's.
+    """The table of a source, of an `ar.Samples` over one, or of a source named in the user's Python file.
 
     Raises:
-        DataError: nothing in it, or labels that are not one integer for each.
+        DataError: the source is empty, or `labels` are not one integer per sample.
         RecipeError: the recipe is for bags.
-        TypeError: it is no source.
+        TypeError: `data` is not a source.
     """
-    given = data.resolve() if isinstance(data, NamedSource) else data
-    table = given if isinstance(given, SourceTable) else getattr(given, "table", None)
+    value = data.resolve() if isinstance(data, NamedSource) else data
+    table = value if isinstance(value, SourceTable) else getattr(value, "table", None)
     if isinstance(table, SourceTable):
-        opens = isinstance(data, NamedSource)  # in each process by its name
-        table = replace(table, source=OpenedSource(data, table.name)) if opens else table
+        if isinstance(data, NamedSource):  # each process opens it by its name
+            table = replace(table, source=OpenedSource(data, table.name))
         return table.read_for(recipe, targets)
     if recipe.facts.tiles:
         what = f"is of kind {recipe.kind!r}, whose tiles are files: ar.{recipe.facts.dataset} takes it"

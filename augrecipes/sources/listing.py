@@ -1,19 +1,18 @@
-"""The images below a folder, and the classes that its subfolders make.
+"""Lists the images below a folder, and its subfolders as classes.
 
 Two layouts: *class folders*, ``root/<class>/**/image``, where each folder directly below the root is a class, even
-an empty one (so that the numbers of a class do not depend on which split is listed); or *flat*, images directly in
-the root and no classes. A root with both does not say which of the two was meant: it is listed flat, folders and all,
-and a warning says how to choose.
+an empty one (so that class numbers do not depend on the split); or *flat*, images directly in the root and no
+classes. A root with both is ambiguous: it is listed flat, including its folders, and a warning says how to choose.
 
-Images are told by extension. Hidden names, and folders that systems make (``@eaDir``, ``#recycle``), are passed over.
-The log names the classes, and asks where they seem to be none. Order is by class, then by path, compared as bytes: the
-same on every machine. Links to folders are followed, but not into a folder that they lie in.
+Images are known by extension. Hidden names and system folders (``@eaDir``, ``#recycle``) are skipped. The log names
+the classes, and asks where they look like splits. The order is by class, then by path, compared as bytes: the same on
+every machine. Links to folders are followed, except into a folder that they lie in.
 
-What was found is remembered in the user's cache folder, so that many files are not listed again for every run: of each
-folder its inode, mtime and ctime, and the names in it. It is scanned again as soon as one of the three differs; one
-that changed within the last seconds is never remembered, as a file added in the same tick of the clock would leave the
-times as they are. The memo is known by the device and inode of the root, so it is found under any path, and after a
-move. It is a hint: whatever is wrong with it, the folders are scanned.
+The listing is cached in the user's cache folder, so that later runs need not list many files again: for each folder its
+inode, mtime and ctime, and the names in it. A folder is scanned again if one of the three differs. A folder that
+changed within the last seconds is not cached, as a file added in the same clock tick would leave the times unchanged.
+The key is the device and inode of the root, so that the entry is valid for any path, and after a move. If a cache entry
+is damaged in any way, the folders are scanned.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _REASONS: dict[type[OSError], str] = {
     FileNotFoundError: "no such folder", NotADirectoryError: "it is not a folder",
     PermissionError: "no permission to read it",
 }  # fmt: skip
-_MOST_FOLDERS = 1_000_000  # links can make more ways through few folders than anyone can walk
+_MOST_FOLDERS = 1_000_000  # links can make endlessly many paths through few folders
 
 
 class Scan(NamedTuple):
@@ -54,7 +53,7 @@ class Scan(NamedTuple):
 
     Attributes:
         times: its inode, mtime and ctime before the scan, modulo 2⁶⁴.
-        files: names of images, sorted, a zero byte between two: a fraction of the memory of so many objects.
+        files: names of images, sorted, joined by zero bytes: a fraction of the memory of a list.
         folders: names of folders, likewise.
     """
 
@@ -63,7 +62,7 @@ class Scan(NamedTuple):
     folders: bytes
 
 
-_Part = tuple[bytes, Scan]  # what stands in front of the names of a folder, and the folder
+_Part = tuple[bytes, Scan]  # the prefix of the names in a folder, and its scan
 
 
 def list_folders(
@@ -72,17 +71,17 @@ def list_folders(
     """The images below several folders, one after another; folders of equal names are one class.
 
     Args:
-        roots: folders, or addresses of them.
-        cache: remember what was found. Every folder's times are still checked, so a file that comes or goes is noticed.
-            Addresses are always listed.
+        roots: folders, or their addresses.
+        cache: whether to cache the listing. Every folder's times are still checked, so added and removed files are
+            noticed. Addresses are always listed.
         layout: ``classes``: folders below the root are classes, images beside them are left out; ``flat``: no
-            classes, images of all folders together; ``auto``: what the root looks like, and flat, with a warning
-            in the log, where it looks like both.
-        stacks: a folder of frames counts as one image, and stands under its name.
+            classes, images of all folders together; ``auto``: as the root looks, and flat, with a warning in the log,
+            where it looks like both.
+        stacks: a folder of frames counts as one image of its name.
 
     Raises:
-        DataError: a folder is missing, unreadable or without images, or some roots have class folders and others have
-            not; names it.
+        DataError: a folder is missing, unreadable or without images, or only some roots have class folders; the message
+            names the folder.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as root:
@@ -106,7 +105,7 @@ def list_folders(
         raise DataError(f"{what}with layout='classes' or layout='flat'", os.fsdecode(encoded[flat.index(True)]))
     tables, classes = [], list[bytes]()
     for root, groups in zip(encoded, listings, strict=True):
-        place = remote_place(root)  # which has the slash again that a path has lost
+        place = remote_place(root)  # restores the slash of `://` that pathlib drops
         for name, parts in groups.items():
             names = sorted(above + file for above, scan in parts for file in _names(scan.files))
             tables.append(PathTable.from_names(names, root=root if place is None else os.fsencode(place.url)))
@@ -117,12 +116,12 @@ def list_folders(
     known, numbers = np.unique(np.array(classes, object), return_inverse=True)
     labels = np.repeat(numbers.astype(np.int64), [len(table) for table in tables])
     named = tuple(map(os.fsdecode, known))
-    _tell_of_classes(os.fsdecode(encoded[0]), named, asks=layout == "auto")
+    _log_classes(os.fsdecode(encoded[0]), named, asks=layout == "auto")
     return Columns(files=files, labels=labels, classes=named, class_to_idx={name: k for k, name in enumerate(named)})
 
 
-def _tell_of_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
-    """One line in the log: the classes; a question where they are the splits of a data set, or a single folder."""
+def _log_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
+    """Log the classes; warn where they look like splits of a data set, or are a single folder."""
     _log.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
     if asks and (len(names) == 1 or all(map(_SPLITS.match, names))):
         what = "%s: no classes but %s: is that meant? Then say layout='classes'. Else give %s/%s, or layout='flat'"
@@ -134,11 +133,11 @@ def _names(joined: bytes) -> list[bytes]:
 
 
 def _list_one(root: bytes, *, cache: bool, layout: Layout, stacks: bool) -> dict[bytes | None, list[_Part]]:
-    """The images of each class, in their order, folder by folder; of a flat folder all of them by None."""
+    """The scanned folders of each class, by name in order; for a flat root all of them under None."""
     place = remote_place(root)
     here: list[_Part] = []
     below: dict[bytes, list[_Part]] = {}
-    scans = _walk(root, cache=cache) if place is None else _elsewhere(place)
+    scans = _walk(root, cache=cache) if place is None else _walk_remote(place)
     for path, scan in _with_stacks(root, scans) if stacks else scans:
         if not path:
             here, below = [(b"", scan)], {name: [] for name in _names(scan.folders)}
@@ -164,19 +163,19 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout, stacks: bool) -> dict
 
 
 def _with_stacks(root: bytes, scans: list[_Part]) -> list[_Part]:
-    """The folders that were scanned, each folder of frames a file of the one that holds it."""
+    """The scans, with each folder of frames turned into a file of its parent."""
     if remote_place(root) is not None:
         raise DataError("stacks of frames are read from folders of this machine", path=os.fsdecode(root))
-    found = {path: (set(_names(scan.files)), set(_names(scan.folders))) for path, scan in scans}
-    for path in [path for path, (files, _) in found.items() if files and not holds_stacks(root, path, files)]:
-        above, _, name = path.rpartition(b"/")
-        files, folders = found[path]
+    entries = {path: (set(_names(scan.files)), set(_names(scan.folders))) for path, scan in scans}
+    for path in [path for path, (files, _) in entries.items() if files and not holds_stacks(root, path, files)]:
+        parent, _, name = path.rpartition(b"/")
+        files, folders = entries[path]
         files.clear()
-        found[above][0].add(name or b".")
+        entries[parent][0].add(name or b".")
         if path and not folders:
-            found[above][1].remove(name)
-            del found[path]
-    return [(path, Scan((), *(b"\0".join(sorted(names)) for names in entry))) for path, entry in found.items()]
+            entries[parent][1].remove(name)
+            del entries[path]
+    return [(path, Scan((), *(b"\0".join(sorted(names)) for names in entry))) for path, entry in entries.items()]
 
 
 def _count(parts: Iterable[_Part]) -> int:
@@ -184,48 +183,48 @@ def _count(parts: Iterable[_Part]) -> int:
 
 
 def _walk(root: bytes, *, cache: bool) -> list[tuple[bytes, Scan]]:
-    """(path below the root, scan) of every folder; parents before children."""
+    """The relative path and the scan of every folder, parents before children."""
     known = _recall(root) if cache else {}
     scans: list[tuple[bytes, Scan]] = []
-    trusted: dict[bytes, Scan] = {}
-    news = False
+    cacheable: dict[bytes, Scan] = {}
+    changed = False
     todo: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
     while todo:
-        path, above = todo.pop()
+        path, parents = todo.pop()
         full = os.path.join(root, path) if path else root  # noqa: PTH118 (pathlib has no bytes)
         try:
-            now, about = caches.now_ns(), os.stat(full)  # noqa: PTH116
-            identity = (about.st_dev, about.st_ino)
-            if identity in above:  # a link back up
+            now, status = caches.now_ns(), os.stat(full)  # noqa: PTH116
+            identity = (status.st_dev, status.st_ino)
+            if identity in parents:  # a link to a parent folder
                 continue
             scan = known.get(path)
-            if scan is None or scan.times != _times(about):
-                scan, news = _scan(full, about), True
-            if scan is known.get(path) or caches.settled(about, now):
-                trusted[path] = scan
+            if scan is None or scan.times != _times(status):
+                scan, changed = _scan(full, status), True
+            if scan is known.get(path) or caches.settled(status, now):
+                cacheable[path] = scan
         except OSError as error:
             raise DataError(f"this folder cannot be listed: {_why(error)}", path=os.fsdecode(full)) from None
         scans.append((path, scan))
         if len(scans) > _MOST_FOLDERS:
             raise DataError(f"more than {_MOST_FOLDERS:,} folders", path=os.fsdecode(root))
-        inside = above | {identity}
+        inside = parents | {identity}
         todo += [(path + b"/" + name if path else name, inside) for name in _names(scan.folders)]
-    if cache and news and trusted:
-        _remember(root, trusted)
+    if cache and changed and cacheable:
+        _remember(root, cacheable)
     return scans
 
 
 def _recall(root: bytes) -> dict[bytes, Scan]:
-    """The remembered scans below a root, by relative path; empty where there are none or they are damaged."""
+    """The cached scans below a root, by relative path; empty if there are none or they are damaged."""
     scans: dict[bytes, Scan] = {}
     with contextlib.suppress(OSError, ValueError, KeyError):
-        if (memo := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
+        if (entry := caches.recall(caches.FOLDERS, caches.identity(root), _RULES)) is None:
             return {}
-        blob, ends = memo["text"].tobytes(), np.cumsum(memo["lengths"]).tolist()
+        blob, ends = entry["text"].tobytes(), np.cumsum(entry["lengths"]).tolist()
         parts = [blob[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        rows = zip(parts[::3], parts[1::3], parts[2::3], memo["times"].tolist(), strict=True)
+        rows = zip(parts[::3], parts[1::3], parts[2::3], entry["times"].tolist(), strict=True)
         for path, files, folders, times in rows:
-            # Whoever can write the memo must not be able to list files outside the root.
+            # A forged cache entry must not be able to list files outside the root.
             if b"/" in files + folders or os.fsencode(os.sep) in files + folders:
                 return {}
             if not {b"", b".", b".."}.isdisjoint(_names(files) + _names(folders)):
@@ -235,23 +234,23 @@ def _recall(root: bytes) -> dict[bytes, Scan]:
 
 
 def _remember(root: bytes, scans: dict[bytes, Scan]) -> None:
-    """Keeps scans in the user's cache folder; does nothing where it cannot be written."""
+    """Write scans to the user's cache folder; do nothing where it cannot be written."""
     parts = [part for path, scan in scans.items() for part in (path, scan.files, scan.folders)]
     arrays: caches.Arrays = {
         "text": np.frombuffer(b"".join(parts), np.uint8),
         "lengths": np.array([*map(len, parts)], np.int64),
         "times": np.array([scan.times for scan in scans.values()], np.uint64).reshape(-1, 3),
     }
-    with contextlib.suppress(OSError):  # the root has gone
+    with contextlib.suppress(OSError):  # the root no longer exists
         caches.keep(caches.FOLDERS, caches.identity(root), _RULES, arrays)
 
 
-def _times(about: os.stat_result) -> tuple[int, ...]:
-    return tuple(value % (1 << 64) for value in (about.st_ino, about.st_mtime_ns, about.st_ctime_ns))
+def _times(status: os.stat_result) -> tuple[int, ...]:
+    return tuple(value % (1 << 64) for value in (status.st_ino, status.st_mtime_ns, status.st_ctime_ns))
 
 
-def _elsewhere(place: RemotePath) -> list[_Part]:
-    """The same of a folder elsewhere: it, and each folder in it with the images below."""
+def _walk_remote(place: RemotePath) -> list[_Part]:
+    """As `_walk` for a remote folder: the root, and each folder directly in it with all images below."""
     by_folder: dict[bytes, list[bytes]] = {b"": []}
     try:
         names = [os.fsencode(name) for name in place.files()]
@@ -268,7 +267,7 @@ def _elsewhere(place: RemotePath) -> list[_Part]:
     return [(top, Scan((), b"\0".join(files), b"" if top else folders)) for top, files in by_folder.items()]
 
 
-def _scan(full: bytes, about: os.stat_result) -> Scan:
+def _scan(full: bytes, status: os.stat_result) -> Scan:
     files, folders = [], []
     with os.scandir(full) as entries:
         for entry in entries:
@@ -277,9 +276,9 @@ def _scan(full: bytes, about: os.stat_result) -> Scan:
                 continue
             if is_folder(entry):
                 folders.append(name)
-            elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:  # a call takes a third of a listing
+            elif name.rpartition(b".")[2].lower() in EXTENSIONS and b"." in name:  # `is_image`, inlined for speed
                 files.append(name)
-    return Scan(_times(about), b"\0".join(sorted(files)), b"\0".join(sorted(folders)))
+    return Scan(_times(status), b"\0".join(sorted(files)), b"\0".join(sorted(folders)))
 
 
 def _why(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""Names of files: which are folders, and which are of one scene by templates of names."""
+"""Matching of file names: files of one scene are found by name templates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTENSION = re.compile(rf"\.(?i:{'|'.join(sorted(os.fsdecode(name) for name in E
 
 
 def is_folder(entry: os.DirEntry[bytes]) -> bool:
-    """Whether an entry is a folder. A link that loops is none; who reads it as an image names it, others are logged."""
+    """Whether an entry is a folder. A looping link is not; it is logged, unless reading it as an image will raise."""
     try:
         return entry.is_dir()
     except OSError as error:
@@ -32,7 +32,9 @@ def is_folder(entry: os.DirEntry[bytes]) -> bool:
 
 
 def template(text: str) -> re.Pattern[str]:
-    """What a file is called below its root, without the extension: ``{}x4``; folders may be part of it, and ``*``.
+    """A pattern for file names below their root, without extension, from a template such as ``{}x4``.
+
+    The template may have folders and ``*`` in it.
 
     Raises:
         DataError: it has not exactly one ``{}``.
@@ -48,13 +50,13 @@ def template(text: str) -> re.Pattern[str]:
 
 
 def stem(name: str) -> str:
-    """A name without its extension, composed (NFC): some systems store é as one letter, others as e and an accent."""
+    """A name without its extension, NFC-normalised: some systems store é as one letter, others as e and an accent."""
     path = os.path.splitext(name)[0].replace(os.sep, "/")  # noqa: PTH122 (a name may end in a dot)
     return unicodedata.normalize("NFC", path)
 
 
 def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> Scenes[T]:
-    """Files whose names fit a template, by the folder and the name of their scene."""
+    """The files whose names match a template, grouped by the folder and name of their scene."""
     scenes: Scenes[T] = defaultdict(list)
     for file, name in files.items():
         if match := named.fullmatch(name):
@@ -63,7 +65,7 @@ def by_scene(files: Mapping[T, str], named: re.Pattern[str]) -> Scenes[T]:
 
 
 def by_longest_stem(files: Mapping[T, str], last: str, stems: Container[str]) -> Scenes[T]:
-    """Files whose names fit a template with `*` in it, by folder and by the longest of the images' stems that fits.
+    """The files whose names match a template with `*`, grouped by folder and the longest image stem that matches.
 
     >>> files = {0: "a_0", 1: "a_1_0", 2: "m/a_2", 3: "b"}
     >>> dict(by_longest_stem(files, "{stem}_*.png", {"a", "a_1"}))
@@ -82,7 +84,7 @@ def by_longest_stem(files: Mapping[T, str], last: str, stems: Container[str]) ->
 
 
 def match_folders(ours: Scenes[T], theirs: Scenes[T]) -> tuple[Scenes[T], Scenes[T]]:
-    """The scenes of two targets; without their folders, unless both have the same ones."""
+    """The scenes of two targets; folders are dropped from their names unless both targets have the same ones."""
     folders = [{folder for folder, _ in scenes} for scenes in (ours, theirs)]
     if folders[0] == folders[1] or (folders[0] & folders[1]) - {""}:
         return ours, theirs

@@ -1,4 +1,4 @@
-"""Whatever somebody hands over as a source, opened as one: objects with items, columns, functions, archives, files."""
+"""OpenedSource: any kind of source as one interface (objects with items, columns, functions, archives, files)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from augrecipes.user_code import open_module
 
 _ABSTRACT = "torch.utils.data.dataset", "Dataset.__getitem__"
 _SPLITS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev", "all"})
-# Columns: their fields in a table, the kinds of their values, their dtype there, and what they are called in messages.
+# Columns: their fields in a table, the numpy kinds of values allowed, their dtype there, and their name in messages.
 _COLUMNS: dict[str, tuple[str, str, Any, str]] = {
     "label": ("labels", "iu", np.int64, "integers"),
     "weight": ("weights", "iuf", np.float64, "numbers"),
@@ -32,26 +32,26 @@ _COLUMNS: dict[str, tuple[str, str, Any, str]] = {
 
 
 class OpenedSource(Source):
-    """Something with a length and items as a source, opened anew in each process where it is given as a function.
+    """A source over an object with a length and items; if a function opens it, it is opened anew in each process.
 
     Args:
-        data: it, or a function without arguments, or a class, that opens it; or tar archives by their paths, or an
-            `.npy` file, whose first axis counts images.
-        name: stands for it in `path`, unless it says paths itself; None: that of its class.
+        data: the object, or a function or class that opens it without arguments; or paths of tar archives; or the path
+            of an `.npy` file, whose first axis counts images.
+        name: its name in `path`, unless it has paths itself; None: the name of its class.
 
     Raises:
-        TypeError: it has no length or no items.
+        TypeError: the object has no length or no items.
     """
 
     def __init__(self, data: Any, name: str | None = None) -> None:
-        if isinstance(data, str | os.PathLike) or names_source(data):
+        if isinstance(data, str | os.PathLike) or is_source_path(data):
             data = _source_at(data)
         self._data, self._opened, self._process = _as_rows(data), None, 0
         opened = self.open() if _opens(self._data) else _checked(self._data)
         self.name = str(name or (data.name if isinstance(data, NamedSource) else type(opened).__name__))
 
     def open(self) -> Any:
-        """It."""
+        """The object, opened in this process if it is not yet."""
         if not _opens(self._data):
             return self._data
         if self._opened is None or self._process != os.getpid():
@@ -64,7 +64,7 @@ class OpenedSource(Source):
         return len(self.open())
 
     def read(self, index: int) -> Any:
-        """An item; DataError where it cannot be had, and the MemoryError that there may be."""
+        """Read an item; any failure other than a MemoryError becomes a DataError."""
         try:
             with stage("read"):
                 opened = self.open()
@@ -75,7 +75,7 @@ class OpenedSource(Source):
             raise DataError(f"the source fails: {type(error).__name__}: {error}") from error
 
     def path(self, index: int) -> str:
-        """What it says in a method, a column `path` or a list `paths`; or its name and the number."""
+        """The path of an item: from the object's method or column `path`, or list `paths`; else `name[index]`."""
         opened = self.open()
         if is_source(opened) and callable(path := getattr(opened, "path", None)):
             return str(path(index))
@@ -83,7 +83,7 @@ class OpenedSource(Source):
         return str(paths[index]) if hasattr(paths, "__getitem__") else f"{self.name}[{index}]"
 
     def digest(self) -> str:
-        """What it says of itself."""
+        """The object's own digest, or an empty string."""
         opened = self.open()
         digest = getattr(opened, "digest", None) if is_source(opened) else None
         return str(digest()) if callable(digest) else ""
@@ -93,13 +93,13 @@ class OpenedSource(Source):
 
 
 def _opens(data: Any) -> bool:
-    """Whether a value is a function or a class that gives the source, and is not the source itself."""
+    """Whether a value is a function or class that opens the source, rather than the source itself."""
     return callable(data) and (isinstance(data, type) or not (hasattr(data, "__getitem__") or is_source(data)))
 
 
 @dataclass(frozen=True)
 class NamedColumns(Source):
-    """Columns of one length, of an HDF5 file or a dict of arrays, as rows: dicts of one value each.
+    """A source over columns of equal length (an HDF5 file, or a dict of arrays): each item is a dict of values.
 
     >>> NamedColumns({"image": ["a.png", "b.png"], "label": [3, 5]})[1]
     {'image': 'b.png', 'label': 5}
@@ -111,34 +111,34 @@ class NamedColumns(Source):
         return len(next(iter(self.arrays.values())))
 
     def read(self, index: int) -> dict[str, Any]:
-        """The value of each column."""
+        """The value of each column at `index`."""
         return {name: column[index] for name, column in self.arrays.items()}
 
 
 @dataclass(frozen=True)
 class NamedSource:
-    """A source in a file of Python, or in a module: `FILE.py:NAME`. Pickles: each process runs the file for itself.
+    """A source named in a Python file or module, `FILE.py:NAME`. It can be pickled: each process runs the file.
 
     Attributes:
-        name: as the user gave it.
+        name: `FILE.py:NAME`, as the user wrote it.
     """
 
     name: str
 
     def resolve(self) -> Any:
-        """What has the name, or what it gives when it is called."""
+        """The named object, or its return value if it is a function that opens the source."""
         module = open_module(self.name, "data", "source:", DataError)
         value = module.found()
         return module.called(value) if _opens(value) else value
 
     def __call__(self) -> Any:
-        """The source: of an `ar.Samples` what it reads."""
+        """The source; for an `ar.Samples` the source that it reads."""
         value = self.resolve()
         return getattr(getattr(value, "table", None), "source", None) or value
 
 
 def _as_rows(data: Any) -> Any:
-    """Columns by their names as rows; whatever else as it is."""
+    """A mapping of columns as NamedColumns; anything else unchanged."""
     if not isinstance(data, Mapping) or not data or not all(isinstance(name, str) for name in data):
         return data
     if _SPLITS.issuperset(data):
@@ -146,17 +146,17 @@ def _as_rows(data: Any) -> Any:
     columns = {name: column for name, column in data.items() if hasattr(column, "__len__")}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1:
-        said = ", ".join(f"{name}: {length:,}" for name, length in lengths.items()) or "none"
-        raise TypeError(f"columns of a source have one length, a value for each sample; it has {said}")
+        text = ", ".join(f"{name}: {length:,}" for name, length in lengths.items()) or "none"
+        raise TypeError(f"columns of a source have one length, a value for each sample; it has {text}")
     return NamedColumns(columns)
 
 
 def check_items(data: Any) -> None:
-    """TypeError where something has no length or no items, such as a stream, even if it says a length."""
+    """TypeError for an object without length or items, such as a stream (even one that states a length)."""
     items = getattr(data, "__getitem__", None)
-    # What torch's datasets inherit only raises.
-    none = (getattr(items, "__module__", None), getattr(items, "__qualname__", None)) == _ABSTRACT or items is None
-    if lacks := "len()" if not hasattr(data, "__len__") else "items" if none and not is_source(data) else "":
+    # torch's Dataset defines __getitem__ only to raise.
+    is_stream = (getattr(items, "__module__", None), getattr(items, "__qualname__", None)) == _ABSTRACT or items is None
+    if lacks := "len()" if not hasattr(data, "__len__") else "items" if is_stream and not is_source(data) else "":
         what = f"a source has a length and items, a {type(data).__name__} has no {lacks}"
         raise TypeError(f"{what}; of a stream, recipe.transform(mode) takes what comes")
 
@@ -169,13 +169,13 @@ def _checked(data: Any) -> Any:
 
 
 def known_columns(source: Any, label: str = "label") -> dict[str, Any]:
-    """The fields of a table that a source tells before samples are read: labels, classes, weights and groups.
+    """The fields of a table that a source provides before samples are read: labels, classes, weights and groups.
 
-    They are its own `columns`; or the column `label` of a dataset of Hugging Face, `targets` or `labels` of
-    torchvision's; and what Subsets of those have of them.
+    They come from its own `columns`; from the column `label` of a Hugging Face dataset; from `targets` or `labels` of
+    a torchvision dataset; or from a Subset of those.
 
     Raises:
-        DataError: one of its own columns has not a value for each sample, or values of another kind.
+        DataError: one of its own columns has a wrong length or kind of values.
     """
     if hasattr(source, "dataset") and hasattr(source, "indices"):
         fields, rows = known_columns(source.dataset, label), np.asarray(source.indices)
@@ -200,14 +200,14 @@ def _own_columns(source: Any) -> Mapping[str, Any]:
 
 
 def column_of(name: str, values: Any, count: int) -> Any:
-    """A column of a source as an array: one value for each sample, of the kind that it has; or a DataError."""
-    _, kinds, dtype, said = _COLUMNS[name]
+    """A column of a source as an array of its dtype; DataError unless it has one value of the right kind per sample."""
+    _, kinds, dtype, title = _COLUMNS[name]
     what = f"column {name!r} of a source of {count} samples"
-    return one_each(values, count, what, kinds, said).astype(dtype, copy=False)
+    return one_each(values, count, what, kinds, title).astype(dtype, copy=False)
 
 
 def _foreign_labels(source: Any, key: str) -> Any:
-    """The labels where other libraries' datasets have them; None where there are none, or they are no integers."""
+    """The labels of another library's dataset; None if it has none, or they are not integers."""
     columns: Any = getattr(source, "column_names", ())
     labels = source[key] if isinstance(columns, list) and key in columns else None
     for name in ("targets", "labels"):
@@ -217,14 +217,14 @@ def _foreign_labels(source: Any, key: str) -> Any:
     return array.astype(np.int64) if array is not None and fits else None
 
 
-def names_source(data: Any) -> bool:
-    """Whether paths name a source: tar archives, or an `.npy` file.
+def is_source_path(data: Any) -> bool:
+    """Whether a path or list of paths is a source: tar archives, or an `.npy` file.
 
-    >>> names_source("train-*.tar"), names_source(["a.tar", "b.tar"]), names_source("photos.csv")
+    >>> is_source_path("train-*.tar"), is_source_path(["a.tar", "b.tar"]), is_source_path("photos.csv")
     (True, True, False)
     """
     if isinstance(data, list | tuple):
-        paths = [one for one in data if isinstance(one, str | os.PathLike) and is_archive(os.fspath(one))]
+        paths = [path for path in data if isinstance(path, str | os.PathLike) and is_archive(os.fspath(path))]
         return 0 < len(paths) == len(data)
     if not isinstance(data, str | os.PathLike):
         return False
@@ -233,8 +233,8 @@ def names_source(data: Any) -> bool:
 
 
 def _source_at(data: Any) -> Any:
-    """The source that paths name; a function that opens it, where each process has to for itself."""
-    if isinstance(data, list | tuple) or (names_source(data) and Path(data).suffix != ".npy"):
+    """The source at these paths; or a function that opens it, if each process must open its own."""
+    if isinstance(data, list | tuple) or (is_source_path(data) and Path(data).suffix != ".npy"):
         return TarShards(data)
     path = Path(data)
     if path.suffix != ".npy" or not path.is_file():
@@ -244,14 +244,14 @@ def _source_at(data: Any) -> Any:
 
 
 class _SavedRows(Source):
-    """Items of an `.npy` file, each read when it is asked for. Raises DataError."""
+    """The images in an `.npy` file, read one by one. Raises DataError."""
 
     def __init__(self, path: str) -> None:
         self.file = path
         with encoded.data_errors(path):
             self._file = reading.open_file(path)
             self._saved = saved_array(self._file[:LONGEST])
-            rows(self._file, self._saved, 0, 0)  # or it is cut already
+            rows(self._file, self._saved, 0, 0)  # raises for a truncated file
 
     def __len__(self) -> int:
         return self._saved.shape[0]

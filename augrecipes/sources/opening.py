@@ -1,4 +1,4 @@
-"""What is given as data, by users and on the command line: listed as the Datasets do, before an image is read."""
+"""Opening of data that users name in Python or on the command line: lists it as the Datasets do, decodes nothing."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from augrecipes.errors import DataError
 from augrecipes.recipe import kinds, model
 from augrecipes.remote import is_file
 from augrecipes.sources import items, opened, paths
-from augrecipes.sources.arguments import as_given, as_list, table_in
+from augrecipes.sources.arguments import as_list, csv_path, data_arguments
 from augrecipes.sources.files import MAX_PIXELS, read_image
 from augrecipes.sources.sample import RecipeSource, Sample, decode_arguments
 
 StrPath = str | os.PathLike[str]
-# Of a pair by target; or files and how they are read, see `as_given`; or a source, as `ar.Samples` takes it.
+# A path; roots by target, or files and how to read them (see `data_arguments`); or a source, as `ar.Samples` takes it.
 Data = StrPath | Mapping[str, paths.Roots] | Any
 
 
 def is_source(data: Any) -> bool:
-    """Whether data are a source: no paths, or those of tar archives or of arrays."""
-    return not _are_paths(data) or opened.names_source(data)
+    """Whether data is a source: not paths, or paths of tar archives or `.npy` files."""
+    return not _are_paths(data) or opened.is_source_path(data)
 
 
 def _are_paths(data: Any) -> bool:
     if isinstance(data, str | bytes | os.PathLike | Mapping):
         return True
-    return isinstance(data, list | tuple) and all(isinstance(one, str | bytes | os.PathLike) for one in data[:1])
+    return isinstance(data, list | tuple) and all(isinstance(path, str | bytes | os.PathLike) for path in data[:1])
 
 
 def words_of(data: Data | Sequence[StrPath], before: str = "") -> str:
-    """The data as the command line takes them, each with a word before it.
+    """The data as arguments of the command line, each preceded by the option `before`.
 
     >>> words_of({"hr": "a", "lr": ["b", "c"]})
     'hr=a lr=b lr=c'
@@ -69,31 +69,31 @@ def open_data(
     exif: str = "apply",
     max_pixels: int = MAX_PIXELS,
 ) -> RecipeSource:
-    """List the data as the Datasets do; of images no more than their headers is read.
+    """List the data as the Datasets do, reading at most the headers of images.
 
     Args:
-        recipe: of any kind.
-        targets: of a pair, those that are read.
-        data: a folder or several, a CSV file, annotations, or one image; of a pair folders by target, or a CSV file; or
-            a mapping of files and how they are read (see `as_given`); or a source, or a dataset of bags.
+        recipe: a recipe of any kind.
+        targets: the targets to read, for pairs.
+        data: a folder or several, a CSV file, annotations, or one image; for pairs folders by target, or a CSV file; or
+            a mapping of files and how to read them (see `data_arguments`); or a source, or a dataset of bags.
         masks: folders of masks, for images.
-        mode: the section that reads it.
-        split: of a CSV file.
-        strict: files that are missing, and pairs that are defective, are an error now, not when they are read.
-        headers: look at those of pairs, too: what does not fit is left out.
-        channels: 1, 3 or 4; None takes what the recipe's inputs say, or 3.
+        mode: the section of the recipe.
+        split: the split of a CSV file.
+        strict: raise for missing files and defective pairs now, not when they are read.
+        headers: check the headers of pairs too, and leave out scenes that do not fit.
+        channels: 1, 3 or 4; None: as the recipe's inputs say, or 3.
         exif: `apply` or `ignore`.
-        max_pixels: larger images are refused.
+        max_pixels: the largest image allowed.
 
     Raises:
-        DataError: there is nothing, or it is not as it should be.
+        DataError: the data is empty or cannot be used.
     """
     wanted = channels or recipe.inputs.stored_channels
     decode = decode_arguments(recipe.inputs, channels, exif=exif, max_pixels=max_pixels)
     if is_source(data):
         if masks is not None or split is not None:
             raise DataError("masks and splits are of files; a source gives each sample with its mask")
-        # Of a dataset such as `ar.SlideBags`; bags of a packed store are files no more.
+        # A dataset such as `ar.SlideBags` has its tiles in files; bags in a packed store no longer do.
         if recipe.facts.tiles and getattr(data, "kind", None) == recipe.kind and not hasattr(data, "store"):
             bags: Any = data
             if len(bags) != len(bags.table):
@@ -101,33 +101,33 @@ def open_data(
             decode = bags.source.decode | ({"channels": wanted} if wanted else {})
             return RecipeSource(bags.table, recipe.inputs, decode).for_recipe(recipe)
         return RecipeSource(items.table_of_source(data, recipe, targets), recipe.inputs, decode)
-    arguments = as_given(recipe, data)
+    arguments = data_arguments(recipe, data)
     if split is not None:
         arguments = replace(arguments, more={**arguments.more, "split": split})
     try:
         source: RecipeSource = kinds.part(recipe.kind, "reader").find(
             recipe, targets, arguments, mode=mode, masks=masks, strict=strict, headers=headers, decode=decode
         )
-    except ValueError as error:  # of words that do not go together, each right by itself
+    except ValueError as error:  # arguments that exclude each other
         raise DataError(str(error)) from error
     return source
 
 
 def read_first(recipe: model.Recipe, targets: Sequence[str], data: Data, masks: StrPath | None = None) -> Sample:
-    """One sample to try a recipe on: the files themselves (a pair's by target, a bag's tile), or the first of a folder.
+    """One sample to try a recipe on: the named files (a pair's by target, a bag's tile), or the first of a folder.
 
     Args:
-        recipe: of any kind.
-        targets: of a pair, those that are read.
-        data: as `open_data` has it; a file in the place of a folder is read as it is.
+        recipe: a recipe of any kind.
+        targets: the targets to read, for pairs.
+        data: as for `open_data`; a single file may stand in place of a folder.
         masks: a folder of masks that match the images' names.
 
     Raises:
-        DataError: it cannot be read, or is not what the recipe needs.
+        DataError: the sample cannot be read, or does not suit the recipe.
     """
     files: Mapping[str, Any] = data if isinstance(data, Mapping) else {targets[0]: data}
-    of_files = recipe.facts.tiles or recipe.facts.scales  # an image in the place of a folder is found as one of it
-    if not of_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_image, files.values())):
+    reads_files = recipe.facts.tiles or recipe.facts.scales  # `open_data` takes a single file for images only
+    if not reads_files or isinstance(data, Mapping) != recipe.facts.scales or not all(map(_is_image, files.values())):
         return open_data(recipe, targets, data, masks).sample(0)
     if recipe.facts.scales:
         kinds.part(recipe.kind, "reader").check_roots(recipe, targets, files)
@@ -136,4 +136,4 @@ def read_first(recipe: model.Recipe, targets: Sequence[str], data: Data, masks: 
 
 
 def _is_image(path: Any) -> bool:
-    return isinstance(path, str | os.PathLike) and table_in(path) is None and is_file(path)
+    return isinstance(path, str | os.PathLike) and csv_path(path) is None and is_file(path)

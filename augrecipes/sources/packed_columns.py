@@ -1,13 +1,13 @@
-"""What a dataset knows of its samples, as columns of a packed store, and back.
+"""Conversion between a dataset's table and the columns of a packed store.
 
-Columns, one entry a sample: `label`, `weight`, `group`. Of image stores also `boxes` and `keypoints`, as the baked
-steps left them: `/values`, `/labels`, `/numbers` and `/offsets` (one entry a stored row and one more). Of bag stores
-`bag/name`, `bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the file behind each
-unit.
+Columns with one entry per sample: `label`, `weight`, `group`. Image stores also have `boxes` and `keypoints`, as the
+baked steps left them: `/values`, `/labels`, `/numbers` and `/offsets` (one entry per stored row, and one more). Bag
+stores have `bag/name`, `bag/path`, `bag/offsets` (of the bags' tiles) and `bag/coords`. `source/TARGET` names the
+original file of each unit.
 
-Where epochs of draws are baked, those of a unit stand side by side, so that who writes them opens its files once.
-Further targets of a scene (`targets:`) that are no images are kept as masks, H×W: the channels of vectors and normals
-side by side in one, several masks one below another.
+Where several epochs of draws are baked, those of a unit are adjacent, so that packing opens its files once. Further
+targets (`targets:`) other than images are stored as masks, H×W: the channels of vectors and normals side by side,
+several masks stacked vertically.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from augrecipes.store import Store
 
 Column = npt.NDArray[Any] | Sequence[str]
 POINTS = ("boxes", "keypoints")
-LAYOUT = 2  # of what `augrecipes pack` says of its stores
+LAYOUT = 2  # version of the metadata that `augrecipes pack` writes
 T = TypeVar("T", bound=Columns)
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """An input without pixels in the store.
+    """An input that could not be packed: its row has no pixels.
 
     Attributes:
-        row: of the store.
+        row: the row in the store.
         path: the file.
         reason: why it could not be read, or transformed.
     """
@@ -50,18 +50,21 @@ class Unreadable:
 
 
 def columns_of(table: Columns) -> dict[str, Column]:
-    """The columns of a table."""
+    """The columns of a store from a table."""
     groups = None if table.groups is None else [*map(str, table.groups)]
     columns: dict[str, Column | None] = {"label": table.labels, "weight": table.weights, "group": groups}
     columns |= table.columns()
     columns |= {f"source/{name}": list(paths) for name, paths in table.sources().items()}
-    # A store is given away: whoever reads it may not log in as who packed it.
-    known = {name: column for name, column in columns.items() if column is not None}
-    return {name: redact_all(column) if isinstance(column, list) else column for name, column in known.items()}
+    # A store is passed on to others, who must not get the credentials in addresses.
+    return {
+        name: redact_all(column) if isinstance(column, list) else column
+        for name, column in columns.items()
+        if column is not None
+    }
 
 
 def table_of(store: Store, stored: Callable[..., T]) -> T:
-    """The table whose columns `store` has: its kind's class makes it, by `stored`."""
+    """The table from the columns of a store; `stored` is the constructor of its kind's table."""
     columns, about = store.columns, store.about
     groups = columns.get("group")
     common: dict[str, Any] = {
@@ -78,7 +81,7 @@ def table_of(store: Store, stored: Callable[..., T]) -> T:
 
 
 def _points(store: Store, name: str) -> Ragged | None:
-    """The boxes or keypoints of all stored rows, in albumentations' own terms."""
+    """The boxes or keypoints of all stored rows, in albumentations' internal format."""
     columns: Any = store.columns
     if f"{name}/values" not in columns:
         return None
@@ -89,11 +92,13 @@ def _points(store: Store, name: str) -> Ragged | None:
 
 def unreadable_in(store: Store) -> dict[int, Unreadable]:
     """The inputs that could not be read when the store was packed, by stored row."""
-    return {one["row"]: Unreadable(one["row"], one["path"], one["reason"]) for one in store.about["unreadable"]}
+    return {
+        entry["row"]: Unreadable(entry["row"], entry["path"], entry["reason"]) for entry in store.about["unreadable"]
+    }
 
 
 def columns_of_points(name: str, points: Mapping[int, tuple[npt.NDArray[Any], ...]], rows: int) -> Any:
-    """The columns of boxes or keypoints: (values, labels, numbers) by stored row, the others have none."""
+    """The columns of boxes or keypoints from (values, labels, numbers) by stored row; absent rows have none."""
     counts = np.zeros(rows, np.int64)
     counts[list(points)] = [len(values) for values, *_ in points.values()]
     some = [points[row] for row in sorted(points) if counts[row]]
@@ -108,7 +113,7 @@ def columns_of_points(name: str, points: Mapping[int, tuple[npt.NDArray[Any], ..
 
 
 def as_item(array: npt.NDArray[Any], name: str, target: Target) -> npt.NDArray[Any]:
-    """A target as a store keeps it; DataError where it keeps no such thing."""
+    """A target as an array that a store can keep; DataError if it cannot."""
     if target.is_image:
         return array
     if array.dtype not in DTYPES:
@@ -119,7 +124,7 @@ def as_item(array: npt.NDArray[Any], name: str, target: Target) -> npt.NDArray[A
 
 
 def as_array(item: npt.NDArray[Any], target: Target, image: tuple[int, ...]) -> npt.NDArray[Any]:
-    """What `as_item` made one of; `image`: the shape of the stored image."""
+    """The inverse of `as_item`; `image`: the shape of the stored image."""
     if target.is_image:
         return item
     rows, columns = (int(side * target.factor) for side in image[:2])
@@ -128,22 +133,22 @@ def as_array(item: npt.NDArray[Any], target: Target, image: tuple[int, ...]) -> 
 
 
 def described_targets(targets: Mapping[str, Target]) -> dict[str, Any]:
-    """What a store says of targets, as plain data."""
+    """The metadata of targets in a store, as plain data."""
     return {name: canonical(replace(target, presence="required")) for name, target in targets.items()}
 
 
 def packed_targets(store: Store, row: int, inputs: Inputs, image: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
-    """The targets of a stored row that a recipe's inputs declare, by name."""
+    """Yield the targets of a stored row that a recipe's inputs declare, with their names."""
     for name in store.about.get("further", {}):
         if name in inputs.targets:
             yield name, as_array(store.array(name, store.items(name, row)[0]), inputs.targets[name], image)
 
 
 def target_mismatches(store: Store, inputs: Inputs) -> Iterator[str]:
-    """Why a store does not hold the targets that a recipe's inputs declare."""
-    there, mine = store.about.get("further", {}), described_targets(inputs.targets)
+    """Yield messages on targets that a recipe's inputs declare and a store lacks, or declares otherwise."""
+    stored, mine = store.about.get("further", {}), described_targets(inputs.targets)
     for name, target in inputs.targets.items():
-        if name not in there and target.presence == "required":
+        if name not in stored and target.presence == "required":
             yield f"the recipe requires {name}, and the store has none"
-        if name in there and there[name] != mine[name]:
-            yield f"was packed by a recipe whose targets declare {name} as {there[name]}, this one as {mine[name]}"
+        if name in stored and stored[name] != mine[name]:
+            yield f"was packed by a recipe whose targets declare {name} as {stored[name]}, this one as {mine[name]}"

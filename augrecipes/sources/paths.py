@@ -1,7 +1,7 @@
-"""Names of files: many in little memory, whether they lie in the folder of the data, and what those of tiles say.
+"""Compact tables of paths, checks that files lie in the data's folder, and tile positions in file names.
 
-A Python list of 500,000 paths costs every forked worker tens of megabytes, because counting references writes to the
-pages that hold the strings, and it pickles slowly. A table holds one blob of bytes and one array of offsets.
+A Python list of 500,000 paths costs every forked worker tens of megabytes, because reference counts are written to the
+pages that hold the strings, and it pickles slowly. A PathTable holds one blob of bytes and one array of offsets.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _LAST = re.compile(r"(?:^|[^0-9.])(\d{1,18})[_,] ?(\d{1,18})[\])]?$")
 class PathTable(sharing.SpawnShared):
     """An immutable sequence of paths: roots, and names below them.
 
-    ``table[i]`` is text (`os.fsdecode`: names that are not UTF-8 survive).
-    Pickles to little more than the names' bytes.
+    ``table[i]`` is text (by `os.fsdecode`, so names that are not UTF-8 survive). A pickle is little larger than the
+    names' bytes.
 
     Attributes:
         roots: the folders that names are relative to, as bytes; may be one empty root.
-        blob: the names, one after another; of a store that is mapped, a view of the map.
-        offsets: int64, one more than there are names: name i is ``blob[offsets[i]:offsets[i + 1]]``.
+        blob: the names, concatenated; a view of the map for a memory-mapped store.
+        offsets: int64 (n + 1,): name i is ``blob[offsets[i]:offsets[i + 1]]``.
         root_of: int32, the root of each name.
 
     >>> table = PathTable.from_paths(["cat/1.jpg", "cat/2.jpg", "dog/1.jpg"], root="pets")
@@ -55,7 +55,7 @@ class PathTable(sharing.SpawnShared):
 
     @classmethod
     def from_paths(cls, paths: Iterable[PathLike], *, root: PathLike = b"") -> PathTable:
-        """A table of `paths`, each joined to `root` (absolute ones stay themselves). A zero byte is a ValueError."""
+        """A table of `paths`, each joined to `root` (absolute ones stay as they are). A zero byte is a ValueError."""
         names = [os.fsencode(path) for path in paths]
         if any(b"\0" in name for name in names):
             raise ValueError("a path contains a zero byte")
@@ -70,13 +70,13 @@ class PathTable(sharing.SpawnShared):
 
     @classmethod
     def from_texts(cls, texts: Any, count: int | None = None) -> PathTable:
-        """The first `count` texts of a store's column, or all: still a view of the map."""
+        """The first `count` texts of a store's column, or all, as a view of the map."""
         n = len(texts) if count is None else count
         return cls((b"",), memoryview(texts.blob), texts.offsets[: n + 1], np.zeros(n, np.int32))
 
     @classmethod
     def concat(cls, tables: Sequence[PathTable]) -> PathTable:
-        """The tables one after another; equal roots are kept once."""
+        """The concatenated tables, without repeated roots."""
         roots = tuple(dict.fromkeys(root for table in tables for root in table.roots)) or (b"",)
         number = {root: i for i, root in enumerate(roots)}
         starts, root_of, at = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0
@@ -99,27 +99,27 @@ class PathTable(sharing.SpawnShared):
         return f"PathTable({len(self):,} paths below {[redaction.redact(os.fsdecode(root)) for root in self.roots]})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # A view of a map does not pickle. Of workers it need not: they map the same.
+        # A view of a map cannot be pickled; spawned workers map the same file instead.
         return self.__dict__ if sharing.spawning() else {**self.__dict__, "blob": bytes(self.blob)}
 
     def encoded(self, index: int) -> bytes:
-        """Path `index`, root included, as the bytes that the system knows it by."""
-        i = self._checked(index)
+        """Path `index`, root included, as the system's bytes."""
+        i = self._normalised(index)
         name = self._name(i)
         return name if b"://" in name else os.path.join(self.roots[self.root_of[i]], name)  # noqa: PTH118 (of bytes)
 
     def name(self, index: int) -> str:
         """Path `index` without its root."""
-        return os.fsdecode(self._name(self._checked(index)))
+        return os.fsdecode(self._name(self._normalised(index)))
 
     def take(self, indices: Iterable[int] | NDArray[Any]) -> PathTable:
-        """A table of some of the paths, in the order given, repeats allowed."""
+        """A table of the paths at `indices`, in that order; repeats are allowed."""
         chosen = np.arange(len(self))[indices if isinstance(indices, np.ndarray) else list(indices)]
-        source, offsets = parts_of(self.offsets, chosen)
+        source, offsets = group_indices(self.offsets, chosen)
         blob = np.frombuffer(self.blob, np.uint8)[source].tobytes()
         return PathTable(self.roots, blob, offsets, self.root_of[chosen])
 
-    def _checked(self, index: int) -> int:
+    def _normalised(self, index: int) -> int:
         i = int(index)
         if not -len(self) <= i < len(self):
             raise IndexError(f"path {i} of {len(self)}")
@@ -129,27 +129,27 @@ class PathTable(sharing.SpawnShared):
         return bytes(self.blob[self.offsets[i] : self.offsets[i + 1]])
 
 
-def parts_of(
+def group_indices(
     offsets: NDArray[np.int64], chosen: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where what belongs to the chosen ones stands in what all have, one after another, and its offsets.
+    """Indices into concatenated groups that select the chosen groups in order, and the offsets of the selection.
 
-    >>> [part.tolist() for part in parts_of(np.array([0, 2, 3, 6]), np.array([2, 0]))]
+    >>> [part.tolist() for part in group_indices(np.array([0, 2, 3, 6]), np.array([2, 0]))]
     [[3, 4, 5, 0, 1], [0, 3, 5]]
     """
     lengths = offsets[chosen + 1] - offsets[chosen]
     ends = np.concatenate(([0], np.cumsum(lengths)))
-    # A start for each that is chosen, plus a count from zero within it.
+    # The start of each chosen group, plus a count from zero within it.
     return np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths), ends
 
 
 @dataclass(frozen=True, eq=False)
 class PathGroups(sharing.SpawnShared):
-    """Paths of all units, one below another.
+    """Any number of paths per unit.
 
     Attributes:
-        paths: of all.
-        bounds: int64 (n + 1,); those from `bounds[i]` to `bounds[i + 1]` belong to unit i.
+        paths: the paths of all units, concatenated.
+        bounds: int64 (n + 1,); paths `bounds[i]:bounds[i + 1]` belong to unit i.
     """
 
     paths: PathTable
@@ -157,7 +157,7 @@ class PathGroups(sharing.SpawnShared):
 
     @classmethod
     def chosen(cls, paths: PathTable, groups: Sequence[Sequence[int]]) -> PathGroups:
-        """Some of the paths, by their positions, for each unit."""
+        """The groups of the paths at the positions in each of `groups`."""
         counts = [0, *map(len, groups)]
         return cls(paths.take([k for group in groups for k in group]), np.cumsum(counts, dtype=np.int64))
 
@@ -169,14 +169,14 @@ class PathGroups(sharing.SpawnShared):
 
     def take(self, units: NDArray[np.int64]) -> PathGroups:
         """The groups of some units."""
-        index, bounds = parts_of(self.bounds, units)
+        index, bounds = group_indices(self.bounds, units)
         return PathGroups(self.paths.take(index), bounds)
 
 
 def local_name(folder: PathLike, name: str) -> str:
-    """A name below a folder, which may be written as Windows writes paths.
+    """A name below a folder; converts a name that is written as Windows writes paths.
 
-    Of a path on another computer's drive as many of its last parts are taken as lie in the folder.
+    Of a path on another computer's drive, the longest tail that exists in the folder is taken.
 
     >>> local_name("data", "images\\\\1.jpg"), local_name("data", "C:\\\\mine\\\\1.jpg")
     ('images/1.jpg', '1.jpg')
@@ -208,7 +208,7 @@ class DataFolder:
     def __init__(self, folder: PathLike) -> None:
         self.folder = os.fsdecode(folder)
         self._encoded = os.fsencode(folder) or b"."
-        # Behind `memory://` nothing may be left of an address whose last part is taken away.
+        # pathlib leaves `s3:/` of an address whose last part is removed.
         self._remote = b"://" in self._encoded or (self._encoded.endswith(b":/") and len(self._encoded) > len(b"C:/"))
         self._real = _inside(self._encoded if self._remote else os.path.realpath(self._encoded))
         self._known: dict[bytes, bool] = {}  # folders of files
@@ -230,16 +230,16 @@ class DataFolder:
         return self._known[folder]
 
 
-def faults_of(
+def path_problems(
     paths: PathTable, folder: PathLike, *, check: bool = True, outside: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """The files of a list that cannot be read: their positions, and what is wrong.
+    """Yield the positions and problems of listed files that are missing or lie outside a folder.
 
     Args:
-        paths: of the files.
-        folder: that they should lie in.
-        check: whether they must exist; a server is not asked for each, but when they are read.
-        outside: they may lie anywhere.
+        paths: the files.
+        folder: the folder that they must lie in.
+        check: whether they must exist; files on a server are checked when they are read.
+        outside: whether they may lie anywhere.
     """
     if outside and not check:
         return
@@ -256,21 +256,21 @@ def faults_of(
 
 
 def _inside(path: bytes) -> bytes:
-    """A path, or address, without `..` and with a slash at its end."""
+    """A path or address without `..`, and with a slash at its end, so that prefixes can be compared."""
     return os.path.normcase(os.path.join(os.path.normpath(path), b""))  # noqa: PTH118
 
 
-def place_in(name: str) -> RowAndColumn:
-    """Where a tile lies on its slide, read off its file name: (x, y), or (-1, -1) where the name does not say.
+def tile_position(name: str) -> RowAndColumn:
+    """The position (x, y) of a tile on its slide, from its file name; (-1, -1) if the name has none.
 
-    Two schemes are known, `x` and `y` with their numbers, in any order, and two numbers at the end of the name:
+    Two schemes are known: `x` and `y` with their numbers, in any order, and two numbers at the end of the name:
 
         tile_x1024_y2048.png    slide [x=1024,y=2048,w=512].jpg
         1024_2048.png    slide_1024_2048.png    slide(1024,2048).png
 
     Names with `x` and `y` win, so that the magnification in `slide_40x_x5_y7` does no harm.
 
-    >>> [place_in(name) for name in ("tile_x1024_y2048.png", "a/slide_40x_512_0.jpg", "y7x5.png", "tumour_1.png")]
+    >>> [tile_position(name) for name in ("tile_x1024_y2048.png", "a/slide_40x_512_0.jpg", "y7x5.png", "tumour_1.png")]
     [(1024, 2048), (512, 0), (5, 7), (-1, -1)]
     """
     stem = name.replace("\\", "/").rpartition("/")[2]

@@ -1,7 +1,7 @@
-"""What objects cover of their images: polygons and run-length masks, drawn as a mask when a sample is read.
+"""Areas of objects, as polygons and run lengths, drawn as a mask when a sample is read.
 
-The value of a pixel is the label of its object and 1; 0 is background. Later objects are drawn over earlier ones. A
-pixel belongs to a polygon where its centre lies inside: neither OpenCV's nor Pillow's fill, which add the outline.
+The value of a pixel is the label of its object plus 1; 0 is background. Later objects are drawn over earlier ones. A
+pixel belongs to a polygon if its centre lies inside; OpenCV's and Pillow's fills would add the outline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from augrecipes.errors import DataError
 from augrecipes.sharing import SpawnShared
 
 Floats = npt.NDArray[np.floating[Any]]
-_HEAD = 5  # numbers before the runs: whether they fill the image, and left, top, width and height of what they fill
+_HEAD = 5  # numbers before the runs: whether they fill the image; left, top, width and height of their rectangle
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class Outlines(SpawnShared):
     """The areas of all samples, in the order in which they are drawn.
 
     Attributes:
-        values: int32 (r,), what each area is drawn as.
-        offsets: int64 (n + 1,); areas `offsets[i]:offsets[i + 1]` are those of sample i.
-        points: float32 (m, 2), the corners (x, y) of polygons, in px or as shares of the image.
-        point_offsets: int64 (r + 1,); an area's corners; none for run lengths.
-        blob: run lengths, as `runs` makes them.
-        blob_offsets: int64 (r + 1,); an area's part of it; none for polygons.
-        relative: whether `points` are shares of the image.
+        values: int32 (r,), the pixel value of each area.
+        offsets: int64 (n + 1,); areas `offsets[i]:offsets[i + 1]` belong to sample i.
+        points: float32 (m, 2), the corners (x, y) of polygons, px or fractions of the image.
+        point_offsets: int64 (r + 1,), bounds of each area's corners; an area of run lengths has none.
+        blob: run lengths, as `runs` encodes them.
+        blob_offsets: int64 (r + 1,), bounds of each area's bytes in `blob`; a polygon has none.
+        relative: whether `points` are fractions of the image.
     """
 
     values: npt.NDArray[np.int32]
@@ -63,7 +63,7 @@ class Outlines(SpawnShared):
         return mask
 
     def parts(self) -> Iterator[Any]:
-        """Everything that decides what is drawn, for a digest."""
+        """Yield every array that decides the masks, for a digest."""
         yield from (self.values, self.offsets, self.points, self.point_offsets, self.blob, self.blob_offsets)
 
 
@@ -72,8 +72,8 @@ def fill(mask: npt.NDArray[Any], ring: Floats, value: int) -> None:
 
     Args:
         mask: H×W, changed in place.
-        ring: (k, 2), its corners (x, y) in px, where the first pixel reaches from 0 to 1.
-        value: what is painted.
+        ring: (k, 2), corners (x, y), px; the first pixel spans 0 to 1.
+        value: the pixel value to paint.
 
     >>> mask = np.zeros((3, 5), np.uint8)
     >>> fill(mask, np.array([[1.0, 0.0], [4.0, 0.0], [4.0, 2.0], [1.0, 2.0]]), 7)
@@ -101,15 +101,15 @@ def fill(mask: npt.NDArray[Any], ring: Floats, value: int) -> None:
 
 
 def runs(counts: Sequence[int], left: int, top: int, width: int, height: int, *, whole: bool = False) -> bytes:
-    """Run lengths as an entry of the blob: alternating numbers of pixels outside and inside, down the columns.
+    """Encode run lengths as an entry of the blob.
 
     Args:
-        counts: they.
-        left: of what they fill, px.
-        top: likewise.
-        width: likewise.
-        height: likewise.
-        whole: they fill the image, which must be of that size; else what lies outside of it is cut off.
+        counts: alternating numbers of pixels outside and inside, column by column.
+        left: of their rectangle, px.
+        top: of their rectangle, px.
+        width: of their rectangle, px.
+        height: of their rectangle, px.
+        whole: the rectangle is the image, whose size must match; otherwise it is clipped to the image.
     """
     return np.array([whole, left, top, width, height, *counts], np.int32).tobytes()
 
@@ -120,7 +120,7 @@ def any_inside(entry: bytes) -> bool:
 
 
 def run_bounds(width: int, height: int, *counts: int) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of the pixels inside; all 0 where there are none.
+    """Left, top, right and bottom of the pixels inside; all 0 if there are none.
 
     >>> run_bounds(4, 3, 4, 2, 6)
     (1.0, 1.0, 2.0, 3.0)
@@ -135,7 +135,7 @@ def _bitmap(width: int, height: int, counts: npt.NDArray[Any]) -> npt.NDArray[np
 
 
 def bitmap_runs(left: int, top: int, bitmap: npt.NDArray[np.bool_]) -> bytes:
-    """A bitmap H×W (true is inside) with its upper left corner at a place as an entry of the blob."""
+    """Encode a bitmap, bool H×W, whose upper left corner lies at (left, top), as an entry of the blob."""
     changes = np.flatnonzero(np.diff(bitmap.T.ravel(), prepend=False))
     counts = np.diff(changes, prepend=0, append=bitmap.size)
     return runs(counts.tolist(), left, top, bitmap.shape[1], bitmap.shape[0])

@@ -1,4 +1,4 @@
-"""Samples as a recipe takes them, before it runs, and the source that reads them; no torch here."""
+"""Sample: the input of a pipeline; RecipeSource: reads samples for a recipe. Free of torch."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from augrecipes.errors import DataError
 from augrecipes.flow import Dtype
 from augrecipes.images import encoded, losses
 from augrecipes.recipe.model import Inputs, Recipe
-from augrecipes.sources.columns import Columns, label_at, one_label_each
+from augrecipes.sources.columns import Columns, label_at, single_labels
 from augrecipes.sources.source import Source
 from augrecipes.sources.stains import BagStains, source_methods
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One sample as it was read.
+    """One sample, read but not augmented.
 
     Attributes:
-        index: key of its draws; its index in a Dataset over the data.
-        tile: of a bag; 0 for other kinds.
-        path: the file, of a pair that of its largest target.
-        images: uint8 (0..255), uint16 or float32 H×W×C by target.
-        rest: mask, boxes, box labels and keypoints, where there are some.
+        index: the index in a Dataset over the data; it keys the random draws.
+        tile: the number of a bag's tile; 0 for other kinds.
+        path: the file; for a pair the file of its largest target.
+        images: by target, H×W×C of uint8 (0..255), uint16 or float32.
+        rest: mask, boxes, box labels and keypoints, if any.
     """
 
     index: int
@@ -41,19 +41,19 @@ class Sample:
 
     @property
     def targets(self) -> dict[str, Any]:
-        """What goes into a pipeline."""
+        """The pipeline's inputs."""
         return {**self.images, **self.rest}
 
-    def run(self, pipeline: Any, epoch: int, **instead: Any) -> dict[str, Any]:
-        """The sample through a pipeline; `instead` of its own images, boxes or keypoints. DataError names the file."""
+    def run(self, pipeline: Any, epoch: int, **replaced: Any) -> dict[str, Any]:
+        """Run a pipeline over the sample, with some targets replaced. A DataError names the file."""
         try:
-            done: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.targets, **instead})
+            result: dict[str, Any] = pipeline.at(self.index, epoch, self.tile)(**{**self.targets, **replaced})
         except DataError as error:
             raise (error if error.path else error.with_path(self.path)) from error.__cause__
-        return done
+        return result
 
-    def of(self, dtype: Dtype) -> Sample:
-        """The sample with images that were read as uint8 (0..255) as float32 (0..1), where these are asked for."""
+    def as_dtype(self, dtype: Dtype) -> Sample:
+        """The sample with its uint8 images (0..255) as float32 (0..1) if `dtype` is float32; else the sample itself."""
         if dtype != "float32":
             return self
         return replace(self, images={
@@ -63,7 +63,7 @@ class Sample:
 
 
 def other_channels(channels: int, first: str, count: int) -> str:
-    """What is wrong with an image of so many channels where the first file has `count`, and nobody says how many."""
+    """The message for an image whose channels differ from those of the first file, where the recipe names no number."""
     cure = f"say `inputs: {{channels: {count}}}` in the recipe, or leave it out"
     return f"an image of {channels} channels, and {first} has {count}: {cure}"
 
@@ -72,19 +72,18 @@ def decode_arguments(
     inputs: Inputs, channels: int | None = None, *, exif: str = "apply", max_pixels: int = encoded.MAX_PIXELS,
     depth: Any = None, frames: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Arguments of `read_image` for the images that a recipe takes.
+    """The arguments of `read_image` for the images that a recipe takes.
 
     Args:
-        inputs: of the recipe: in which depth they are read, and with how many channels: 3 where nobody says that, in 16
-            bits and floats those of each file.
-        channels: that a user asks for.
-        exif: as `read_image` has it.
-        max_pixels: the same.
-        depth: the same.
-        frames: the same; where nobody says anything, grey pages are channels that somebody asks for.
+        inputs: the recipe's `inputs`, with depth and channels (default: 3; for 16 bits and floats those of each file).
+        channels: the user's number of channels, if any.
+        exif: see `read_image`.
+        max_pixels: see `read_image`.
+        depth: see `read_image`.
+        frames: see `read_image`; by default grey pages are channels if the recipe or the user names a number.
 
     Raises:
-        ValueError: `depth` or `frames` is none of those that there are.
+        ValueError: `depth` or `frames` has no allowed value.
     """
     losses.chosen_policies(depth, frames)
     wanted, is_deep = channels or inputs.stored_channels, inputs.dtype in ("uint16", "float32")
@@ -96,15 +95,15 @@ def decode_arguments(
 
 @dataclass(eq=False)
 class RecipeSource(Source):
-    """The images, scenes or tiles that a recipe is to run over, each read when it is asked for.
+    """The source of the units (images, scenes or tiles) of a table, read for a recipe one by one.
 
     Attributes:
-        table: what is known of them before they are read: paths, labels, boxes.
-        inputs: what the recipe takes beside the image.
+        table: paths, labels, boxes and so on of all units.
+        inputs: the recipe's `inputs`.
         decode: arguments of `read_image`.
-        left_out: what is wrong with files that are in no sample.
-        notes: what else should be known.
-        stains: of the slides or bags, where steps of the recipe take them; see `for_recipe`.
+        left_out: messages on files that are in no sample.
+        notes: other remarks on the data.
+        stains: stains of the slides or bags, if steps of the recipe take them; see `for_recipe`.
     """
 
     table: Columns
@@ -115,10 +114,10 @@ class RecipeSource(Source):
     stains: BagStains | None = field(default=None, init=False, repr=False)
     _channels: dict[str, int] | None = field(default=None, init=False, repr=False)
     epochs = 1
-    """How many epochs differ in what is read: files are what they are in every one."""
+    """The number of epochs that are read from different pixels: files are the same in every epoch."""
 
     def for_recipe(self, recipe: Recipe) -> Self:
-        """The same, whose samples come with the stains that steps of a recipe take."""
+        """Add the stains that steps of a recipe take to the samples; returns the source."""
         methods = source_methods(recipe)
         self.stains = BagStains(copy(self), methods) if methods else None
         return self
@@ -128,7 +127,7 @@ class RecipeSource(Source):
 
     @property
     def columns(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Paths; and where samples are rows of the table, its labels, weights and groups."""
+        """The columns `path`, and, unless rows are bags, `label`, `weight` and `group`."""
         table = self.table
         columns = {"label": table.labels, "weight": table.weights, "group": table.groups}
         paths = next(iter(table.images_by_target().values()))
@@ -144,31 +143,31 @@ class RecipeSource(Source):
 
     @property
     def labels(self) -> NDArray[np.int64] | None:
-        """Of each row of the table, where each has one."""
-        return one_label_each(self.table.labels)
+        """The label of each row of the table; None unless every row has exactly one."""
+        return single_labels(self.table.labels)
 
     def path(self, index: int) -> str:
-        """The file of one of them; of a pair that of its largest target."""
+        """The file of a unit; for a pair the file of its largest target."""
         return next(iter(self.table.paths(index).values()))
 
-    def there(self, k: int, _epoch: int = 0, /) -> Collection[str]:
-        """Names of the images that one of them has."""
+    def present_images(self, k: int, _epoch: int = 0, /) -> Collection[str]:
+        """Names of the images that unit k has."""
         return self.table.paths(k)
 
     def digest(self) -> str:
-        """That of the table."""
+        """The table's digest."""
         return self.table.digest()
 
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a pipeline takes of one of them, and what travels beside it; DataError where it cannot be read.
+        """The pipeline's inputs of unit k, and its other fields; DataError where it cannot be read.
 
         Args:
-            k: which.
-            epoch: of the samples of a store, which may hold several; files are the same in every epoch.
-            undecoded: leave images encoded, for a plan that decodes no more than it needs.
-            names: of the targets that are wanted; None: all.
+            k: the unit.
+            epoch: the epoch, for a store that holds several; files are the same in every epoch.
+            undecoded: leave images encoded, for a plan that decodes only the window that it needs.
+            names: the targets to read; None: all.
         """
         del epoch
         targets, beside = self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
@@ -176,16 +175,16 @@ class RecipeSource(Source):
         return targets | self.stains_of(k), beside
 
     def stains_of(self, k: int) -> dict[str, Any]:
-        """The stains of the slide or bag of one of them, as a target; none where no step takes them."""
+        """The target `stains` of unit k's slide or bag; empty if no step takes it."""
         return {} if self.stains is None else {"stains": self.stains.of_bag(self.table.place(k)[0])}
 
     def _check_channels(self, k: int, targets: Mapping[str, Any]) -> None:
-        """DataError where images that are read with the channels that they have, have others than the first ones."""
+        """DataError where images are read with their own number of channels, and it differs from the first unit's."""
         if self.decode.get("channels", 3) is not None:
             return
         if self._channels is None:
             first: Mapping[str, Any] = targets
-            with suppress(DataError):  # told when it is read; then any other is the first
+            with suppress(DataError):  # if unit 0 is unreadable, this unit sets the number
                 first = self.table.parts(0, self.inputs, undecoded=True, **self.decode)[0]
             self._channels = {name: first[name].shape[-1] for name in self.table.images_by_target() if name in first}
         for name, count in self._channels.items():
@@ -194,13 +193,13 @@ class RecipeSource(Source):
                 raise DataError(what, self.table.paths(k)[name])
 
     def read(self, index: int) -> dict[str, Any]:
-        """Images, mask, boxes, keypoints and label of one of them, as `ar.Samples` takes them."""
+        """Images, mask, boxes, keypoints and label of a unit, as `ar.Samples` takes them."""
         targets, beside = self.parts(index)
         labels = self.columns.get("label")
         return targets | beside | ({} if labels is None else {"label": label_at(labels, index)})
 
     def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
-        """One of them, to be run; arguments and errors as of `parts`."""
+        """Unit k as a Sample; arguments and errors as of `parts`."""
         rest, _ = self.parts(k, epoch, undecoded=undecoded, names=names)
         images = {name: rest.pop(name) for name in names or self.table.images_by_target() if name in rest}
         return Sample(*self.table.place(k), self.path(k), images, rest)
@@ -208,13 +207,13 @@ class RecipeSource(Source):
 
 @dataclass(frozen=True)
 class DatasetView:
-    """Some of a dataset's samples; what a `RecipeSource` is for data that no dataset has listed.
+    """Some samples of a dataset, with the interface of `RecipeSource`.
 
     Attributes:
-        dataset: one of ours.
-        positions: of the samples, in it.
-        left_out: nothing: a dataset has said what it left out.
-        notes: nothing.
+        dataset: one of our datasets.
+        positions: positions of the samples in the dataset.
+        left_out: empty: the dataset has logged what it left out.
+        notes: empty.
     """
 
     dataset: Any
@@ -227,61 +226,61 @@ class DatasetView:
 
     @property
     def words(self) -> str:
-        """The data, for messages."""
+        """The dataset's class, for messages."""
         return type(self.dataset).__name__
 
     @property
     def table(self) -> Any:
-        """What is known of the dataset's rows."""
+        """The dataset's table."""
         return self.dataset.table
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """Of each, where each has one."""
-        labels = one_label_each(self.dataset.labels)
+        """The label of each sample; None unless every sample has exactly one."""
+        labels = single_labels(self.dataset.labels)
         return None if labels is None else labels[list(self.positions)]
 
     @property
     def rule(self) -> Any:
-        """Which tiles of a bag make up a sample."""
+        """The rule by which tiles of a bag are picked."""
         return self.dataset.rule
 
     def row(self, k: int) -> int:
-        """The row of the dataset's table that one of them is read from."""
+        """The row of the dataset's table that sample k is read from."""
         return int(self.dataset.sample_keys.rows_of_samples()[self.positions[k]])
 
     def key(self, k: int) -> int:
-        """What keys the draws of one of them, with an epoch."""
+        """The index that keys the draws of sample k, together with an epoch."""
         return int(self.dataset.sample_keys.all()[self.positions[k]])
 
     def path(self, k: int) -> str:
-        """What stands for one of them: a file, or a folder."""
+        """The path of sample k: a file, or a folder."""
         return str(self.dataset.path(self.positions[k]))
 
     def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
-        """One of them, or a tile of it; DataError, naming the file, where it cannot be read."""
+        """Sample k, or one of its tiles; a DataError names the file that cannot be read."""
         sample: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
         return sample
 
     @property
     def epochs(self) -> int:
-        """How many epochs differ in what is read."""
+        """The number of epochs that are read from different pixels."""
         return int(self.dataset.source.epochs)
 
     def pipeline(self, **compiled: Any) -> Any:
-        """The dataset's recipe as it runs there, compiled with more arguments."""
+        """The dataset's pipeline, compiled with further arguments."""
         return self.dataset.recompiled(**compiled)
 
 
 @dataclass(frozen=True)
 class DataArguments:
-    """The data as a Dataset takes them.
+    """The arguments of a Dataset that name its data.
 
     Attributes:
-        root: folders, of a pair by target; with annotations the folder of their images; slides; or None.
+        root: folders (for a pair by target), the folder of annotated images, or slides; or None.
         files: a CSV file or annotations, or None.
-        more: other arguments of the Dataset that go with `files`: `split`, `columns`, and of images `box_classes`,
-            `crowds`, `drop_shapes` and `outside`.
+        more: further arguments that go with `files`: `split`, `columns`, and for images `box_classes`, `crowds`,
+            `drop_shapes` and `outside`.
     """
 
     root: Any

@@ -1,6 +1,6 @@
-"""What somebody hands over as a sample: images and masks of Pillow, numpy or torch, or still encoded, boxes, points.
+"""Conversion of users' samples: images and masks of Pillow, numpy or torch, encoded images, boxes, keypoints.
 
-Nothing is imported for it: whoever gives an image of a library has imported that.
+Neither Pillow nor torch is imported: whoever passes one of their images has imported them.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from augrecipes.sources.stacks import stack_of
 Axes = Literal["auto", "hwc", "chw"]
 AXES: tuple[Axes, ...] = get_args(Axes)
 _COLOURS = (1, 3, 4)
-_PILLOW_DEEP = ("I", "F")  # modes of Pillow with more than 8 bits begin so
+_PILLOW_DEEP = ("I", "F")  # first letters of Pillow's modes with more than 8 bits
 ANNOTATIONS = frozenset({"mask", "boxes", "keypoints"})
-_POINTS = {"boxes": 4, "keypoints": 2}  # numbers of each, at least
+_POINTS = {"boxes": 4, "keypoints": 2}  # least columns of each
 _LEVELS = 65535
-_MOST = 512  # an axis that is longer than this is no axis of channels
+_MOST = 512  # channels; a longer axis must be height or width
 
 
 def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **decode: Any) -> NDArray[Any] | Encoded:
-    """An image as a pipeline takes it: uint8 (0..255) or float32 (0..1), or of the `dtype` that is asked for, H×W×C.
+    """An image as a pipeline takes it, H×W×C: uint8 (0..255) or float32 (0..1), or of the `dtype` in `decode`.
 
     Args:
-        value: an image of Pillow, as it stands (its EXIF orientation is not looked at); an array H×W×C or H×W; a
-            tensor C×H×W or H×W; bytes of a file, its path, or a dict with `bytes` or `path`, as Hugging Face has them.
-        axes: how arrays and tensors of three axes lie; `auto`: those of numpy H×W×C, those of torch C×H×W.
-        undecoded: leave what is encoded so, for steps that decode no more than they need.
-        decode: arguments of `read_image`. Grey is repeated where three channels are asked for, alpha is dropped. With
-            `dtype` uint16 whole numbers of more than 8 bits are taken that have its values, with float32 floats; other
-            numbers with `has_range`.
+        value: a Pillow image (its EXIF orientation is ignored); an array H×W×C or H×W; a tensor C×H×W or H×W; the bytes
+            of a file, its path, or a dict with `bytes` or `path`, as Hugging Face has them.
+        axes: the order of axes of arrays and tensors; `auto`: numpy H×W×C, torch C×H×W.
+        undecoded: leave encoded images so, for steps that decode only the window that they need.
+        decode: arguments of `read_image`. Grey is repeated for three channels, alpha is dropped. With `dtype` uint16,
+            integers of more than 8 bits within its range are accepted; with float32, floats; with `has_range`, other
+            numbers too.
 
     Returns:
-        An array, which may be a view of what was given and then cannot be written to.
+        An array; a view of the user's array is read-only.
 
     Raises:
-        DataError: it is none of those.
+        DataError: `value` is none of these.
 
     >>> as_image(np.zeros((2, 3), np.uint8), channels=3).shape
     (2, 3, 3)
@@ -67,12 +67,12 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
         if channels in (1, 3) and value.mode.endswith(("A", "a")):
             warn_once("alpha", f"an image of Pillow {ALPHA}")
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels or len(value.getbands()))
-        with stage("decode"):  # which Pillow puts off until now
+        with stage("decode"):  # Pillow decodes lazily
             pixels = np.asarray(value if mode in (value.mode, None) else value.convert(mode))
         pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
-        return _sealed(pixels.astype(dtype, copy=False))
+        return _read_only(pixels.astype(dtype, copy=False))
     array, axes = (np.asarray(value), "hwc") if _is_pillow(value) else _array(value, axes)
-    array = _laid_out(array, axes, channels)
+    array = _as_hwc(array, axes, channels)
     if dtype != "uint8":
         array = _deep(array, dtype, has_range)
     elif array.dtype == np.uint16:
@@ -86,19 +86,19 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     elif array.dtype != dtype:
         raise DataError(f"an image of {array.dtype}; give uint8 (0 to 255) or floats (0 to 1)")
     if channels in (None, array.shape[2]):
-        return _sealed(array)
-    declared = array.shape[2] != 4  # nobody says that it is alpha
+        return _read_only(array)
+    declared = array.shape[2] != 4  # the fourth of four may be alpha
     if why := wrong_channels(array.shape[2], channels, declared=declared, dtype=dtype):
         raise DataError(why)
     return with_channels(array, channels)
 
 
 def _deep(array: NDArray[Any], dtype: Any, has_range: bool) -> NDArray[Any]:
-    """An array as uint16, or as float32, to which larger floats are rounded; its values stay. Raises DataError."""
+    """An array as uint16 or float32, with unchanged values (float64 is rounded). Raises DataError."""
     kind, bits = array.dtype.kind, 8 * array.dtype.itemsize
     if kind not in "uif":
         raise DataError(f"an image of {array.dtype}; give integers or floats")
-    # Tensors and Pillow have 16 bits in wider numbers.
+    # Tensors and Pillow keep 16 bits in wider integers.
     is_level = dtype == "uint16" and kind != "f" and bits > 8 and array.min() >= 0 and array.max() <= _LEVELS
     header = ImageHeader("array", 1, 1, 16) if is_level else ImageHeader("array", 1, 1, bits, sample_kind=kind)  # type: ignore[arg-type]
     if why := wrong_depth(header, "error", dtype, has_range):
@@ -110,13 +110,13 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     """A mask as a pipeline takes it, H×W: uint8, uint16 or int32 labels, or float32; float64 stays float64.
 
     Args:
-        value: as for `as_image`; an axis of one in front or behind is left out. An image of Pillow with a palette
-            gives the indices of its colours.
-        floats: whether files of floats are taken, too.
+        value: as for `as_image`; a first or last axis of length 1 is dropped. A Pillow image with a palette gives its
+            indices.
+        floats: whether files of floats are accepted.
         decode: arguments of `read_image`.
 
     Raises:
-        DataError: it is none of those, or has colours.
+        DataError: `value` is none of these, or has colours.
 
     >>> as_labels(np.array([[[0, 7, 300]]]))
     array([[  0,   7, 300]], dtype=uint16)
@@ -130,7 +130,7 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     if array.ndim not in (2, 3) or not array.size:
         raise DataError(f"a mask of shape {array.shape}; give H×W")
     if array.dtype.kind == "f" and array.ndim == 2:
-        return _sealed(array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False))
+        return _read_only(array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32, copy=False))
     if array.dtype.kind not in "biu":
         raise DataError(f"a mask of {array.dtype} and shape {array.shape}; labels are integers, H×W")
     try:
@@ -144,17 +144,17 @@ def _opened(file: bytes | str, **how: Any) -> Encoded:
 
 
 def is_image(value: Any) -> bool:
-    """Whether a value looks like an image: of Pillow, or an array or tensor of two axes or more."""
+    """Whether a value looks like an image: a Pillow image, or an array or tensor of two axes or more."""
     return _is_pillow(value) or getattr(value, "ndim", 0) >= 2
 
 
 def plain_array(value: Any) -> NDArray[Any]:
-    """An array, a tensor, or a list of numbers, as an array."""
+    """An array, a tensor or a list of numbers as an array."""
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
 
 def file_of(value: Any) -> bytes | str | None:
-    """The bytes of a file, or its path; None where it is neither."""
+    """The bytes of a file, or its path; None if the value is neither."""
     if isinstance(value, dict) and value.keys() <= {"bytes", "path"}:
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes | bytearray | memoryview):
@@ -167,12 +167,12 @@ def _is_pillow(value: Any) -> bool:
 
 
 def _check_lossless(image: Any) -> None:
-    """DataError for an image that Pillow has read from a lossy file."""
+    """DataError for an image that Pillow read from a lossy file, which does not keep label ids."""
     if _is_pillow(image) and (kind := getattr(image, "format", None)):
         from augrecipes.images.pillow import is_lossy  # late: it imports Pillow
 
         path = Path(os.fsdecode(getattr(image, "filename", "")))
-        # Of these Pillow's images do not say whether they are lossy.
+        # For these formats a Pillow image does not say whether its file is lossy.
         data = path.read_bytes() if kind in ("WEBP", "JPEG2000") and path.is_file() else b""
         if is_lossy(image, data):
             raise DataError(find_loss(ImageHeader(kind, image.width, image.height, lossy=True), mask=True))
@@ -191,8 +191,8 @@ def _array(value: Any, axes: Axes) -> tuple[NDArray[Any], Axes]:
     return np.asarray(value), axes
 
 
-def _laid_out(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[Any]:
-    """H×W×C."""
+def _as_hwc(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[Any]:
+    """The image with its axes in the order H×W×C."""
     if array.ndim == 2:
         array, axes = array[:, :, None], "hwc"
     if array.ndim != 3 or not array.size:
@@ -208,7 +208,7 @@ def _laid_out(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[
 
 
 def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels in the narrowest of the dtypes that masks have."""
+    """Labels in a dtype of masks: their own, or the narrowest that holds them."""
     if labels.dtype.kind == "b":
         return labels.astype(np.uint8)
     if labels.dtype.name in ("uint8", "uint16", "int32"):
@@ -220,8 +220,8 @@ def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
     raise DataError(f"mask values from {least} to {most}; give at most 32 bits")
 
 
-def _sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, which is somebody else's, as one that cannot be written to."""
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view of a user's array."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -231,19 +231,19 @@ def split_parts(
     parts: Mapping[str, Any], inputs: Inputs, images: Sequence[str], axes: Axes, *, undecoded: bool = False,
     names: Any = None, **decode: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """What a pipeline takes of a sample, and what travels beside it.
+    """The pipeline's inputs of a user's sample, and its other fields.
 
     Args:
-        parts: of the sample, by name.
-        inputs: of the recipe.
-        images: that the recipe takes.
-        axes: how arrays of them lie.
-        undecoded: leave what is encoded so.
-        names: of the images that are wanted; None: all.
+        parts: the parts of the sample, by name.
+        inputs: the recipe's `inputs`.
+        images: the images that the recipe takes.
+        axes: the order of axes of image arrays.
+        undecoded: leave encoded images so.
+        names: the images to read; None: all.
         decode: arguments of `read_image`.
 
     Raises:
-        DataError: a part is missing, or not what its name says.
+        DataError: a part is missing or has a wrong type, shape or size.
     """
     parts, targets = dict(parts), {}
     read = partial(stack_of, as_image) if inputs.stack else as_image
@@ -253,15 +253,15 @@ def split_parts(
             if value is None and name in inputs.real:
                 continue
             if value is None:
-                raise DataError(f"has no {name}{there(parts)}")
-            targets[name] = _saying(name, read, value, axes=axes, undecoded=undecoded, **decode)
+                raise DataError(f"has no {name}{parts_hint(parts)}")
+            targets[name] = _read_named(name, read, value, axes=axes, undecoded=undecoded, **decode)
     if inputs.stack and inputs.mask != "absent" and parts.get("masks") is not None:
-        targets["masks"] = np.stack([_saying("masks", as_labels, mask, **decode) for mask in parts.pop("masks")])
+        targets["masks"] = np.stack([_read_named("masks", as_labels, mask, **decode) for mask in parts.pop("masks")])
     for name in inputs.taken & parts.keys():
         if (value := parts.pop(name)) is None:
             continue
         if name == "mask":
-            targets[name] = _saying(name, as_labels, value, **decode)
+            targets[name] = _read_named(name, as_labels, value, **decode)
             size, of_image = targets[name].shape, next(iter(targets.values())).shape[-3:-1]
             if size != of_image:
                 raise DataError(f"its mask is {size[0]}×{size[1]} px, but it is {of_image[0]}×{of_image[1]} px")
@@ -276,17 +276,17 @@ def split_parts(
             targets[beside] = plain_array(parts.pop(beside))
     for name, presence in inputs.presence.items():
         if presence == "required" and name not in targets and not (name == "mask" and "masks" in targets):
-            raise DataError(f"the recipe requires {name}, and this sample has none{there(parts)}")
+            raise DataError(f"the recipe requires {name}, and this sample has none{parts_hint(parts)}")
     return targets, {name: plain(name, value) for name, value in parts.items() if name not in ANNOTATIONS}
 
 
-def there(parts: Mapping[str, Any]) -> str:
-    """What a sample has instead, for messages."""
+def parts_hint(parts: Mapping[str, Any]) -> str:
+    """The end of a message on a missing part: the parts that the sample has, and the cure."""
     known = ", ".join(map(repr, parts)) or "nothing else"
     return f'; there is {known}: say what it is called, as in keys={{"image": "photo"}}'
 
 
-def _saying(name: str, read: Any, value: Any, **how: Any) -> Any:
+def _read_named(name: str, read: Any, value: Any, **how: Any) -> Any:
     try:
         return read(value, **how)
     except DataError as error:
@@ -305,16 +305,16 @@ def _points(name: str, value: Any) -> NDArray[np.float32]:
     return points
 
 
-def one_each(values: Any, count: int, what: str, kinds: str, said: str) -> NDArray[Any]:
-    """Values as an array of `count`, of some kinds of dtype; DataError otherwise, which begins with `what` they are."""
+def one_each(values: Any, count: int, what: str, kinds: str, title: str) -> NDArray[Any]:
+    """Values as an array of length `count` and one of the dtype kinds; otherwise a DataError on `what` they are."""
     array = plain_array(values)
     if array.shape != (count,) or (array.size and array.dtype.kind not in kinds):
-        raise DataError(f"{what} should be as many {said}, got {array.dtype} of shape {array.shape}")
+        raise DataError(f"{what} should be as many {title}, got {array.dtype} of shape {array.shape}")
     return array
 
 
 def plain(name: str, value: Any) -> Any:
-    """What travels beside; a label that is an integer as one of Python's."""
+    """A field beside the pipeline's inputs; an integer label becomes a Python int."""
     if name == "label" and (number := plain_array(value)).ndim == 0 and number.dtype.kind in "iub":
         return int(number)
     return value

@@ -1,4 +1,4 @@
-"""The protocol of everything that samples come from: columns, a length, and `read`."""
+"""Source: the interface of everything that yields samples (columns, a length, and `read`)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class Source(ABC):
-    """Samples as they are before a recipe runs over them; `ar.Samples(source, recipe)` is the dataset of them.
+    """A source of samples, before a recipe runs over them; `ar.Samples(source, recipe)` is their dataset.
 
-    Its members are `columns`, `len()` and `read(index)`; a class that has the last two and does not derive from this
-    one is a source as well. Files, archives, packed stores and what `ar.Samples` takes are read by the same protocol:
-    `ds.source` is that of a dataset.
+    Its members are `columns`, `len()` and `read(index)`; a class that has the last two is a source even if it does not
+    derive from this class. Files, archives, packed stores and the sources in `ar.Samples` share this interface: every
+    dataset has its source as `ds.source`.
 
     Attributes:
-        columns: what is known before samples are read, by name, a value for each: `label` (integers), `path` (what
-            stands for a sample in messages, records and `sample["path"]`), `weight` and `group`. Others are your own.
+        columns: values that are known before samples are read, one per sample, by name: `label` (integers), `path`
+            (identifies a sample in messages, records and `sample["path"]`), `weight` and `group`. You may add others.
         classes: names of the labels 0, 1, ..., or None.
 
     >>> class Ramp(Source):
@@ -41,18 +41,18 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, index: int) -> Mapping[str, Any]:
-        """A sample: `image`, or the targets of a pair, and what else it has, such as `mask`, `boxes` and `label`.
+        """A sample: `image`, or the targets of a pair, and its other parts, such as `mask`, `boxes` and `label`.
 
-        An image is an array H×W×C, or anything else that `ar.Samples` takes for one: encoded bytes, or a file's path.
+        An image is an array H×W×C, or anything else that `ar.Samples` accepts: encoded bytes, or a file's path.
         """
 
     def path(self, index: int) -> str:
-        """What stands for a sample: its column `path`, or the class and the index."""
+        """The path that identifies a sample: from the column `path`, or the class name and the index."""
         paths = self.columns.get("path")
         return f"{type(self).__name__}[{index}]" if paths is None else str(paths[index])
 
     def digest(self) -> str:
-        """A text that differs where the list of samples does: a loader's saved state belongs to one."""
+        """A text that identifies the list of samples; a loader refuses a saved state of another list."""
         return ""
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
@@ -60,7 +60,7 @@ class Source(ABC):
 
 
 def is_source(value: Any) -> bool:
-    """Whether a value has the members of a `Source`; what has items, too, is one if it has columns."""
+    """Whether a value has the members of a `Source`; an object that also has items must have columns."""
     if isinstance(value, type) or not (hasattr(value, "__len__") and callable(getattr(value, "read", None))):
         return False
     return isinstance(value, Source) or hasattr(value, "columns") or not hasattr(value, "__getitem__")

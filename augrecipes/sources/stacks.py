@@ -1,4 +1,4 @@
-"""Stacks of frames, each a sample: a file of several images, or a folder of files of one; and the masks of frames."""
+"""Stacks of frames: a sample is a file of several images, or a folder of frames; and the masks of frames."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from augrecipes.paths import SKIPPED, is_image
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.names import is_folder
 
-STACK = "images"  # its key in a sample
-_SEVERAL = (".tif", ".tiff")  # of files that may hold more than one image
-_OF_ARRAYS = ("axes", "undecoded")  # arguments that files have not
+STACK = "images"  # the key of a stack in a sample
+_SEVERAL = (".tif", ".tiff")  # extensions of files that may hold more than one image
+_OF_ARRAYS = ("axes", "undecoded")  # arguments that apply to arrays, not to files
 _NUMBER = re.compile(rb"([0-9]+)")
 
 
 def in_order(names: Collection[bytes]) -> list[bytes]:
-    """Names in the order of the numbers in them.
+    """Names in natural order, by the numbers in them.
 
     >>> in_order([b"10.png", b"2.png", b"1.png"])
     [b'1.png', b'2.png', b'10.png']
@@ -37,23 +37,23 @@ def in_order(names: Collection[bytes]) -> list[bytes]:
 
 
 def holds_stacks(root: bytes, folder: bytes, files: Collection[bytes]) -> bool:
-    """Whether each image in a folder is a stack, and not a frame: by the header of the first."""
+    """Whether the images in a folder are stacks rather than frames, by the header of the first."""
     path = os.fsdecode(os.path.join(root, folder, in_order(files)[0]))  # noqa: PTH118
     try:
         if is_array(path):
             return arrays.holds_frames(arrays.saved_array(reading.open_file(path)[: arrays.LONGEST]))
         return path.lower().endswith(_SEVERAL) and reading.read_file_header(path).frames > 1
-    except UnreadableError:  # told when it is read
+    except UnreadableError:  # reading it raises again
         return False
 
 
 def is_array(path: str) -> bool:
-    """Whether a file's name is that of an array, of which frames are read when they are asked for."""
+    """Whether a file is an array (`.npy`), whose frames are read on demand."""
     return path.lower().endswith(".npy")
 
 
 def open_stack(path: str, **how: Any) -> list[encoded.Encoded]:
-    """The frames of a stack, in their order. DataError where one cannot be read, or is not of the size of the first."""
+    """The encoded frames of a stack, in order. DataError where one cannot be read, or their sizes differ."""
     if os.path.isdir(path):  # noqa: PTH112
         with os.scandir(os.fsencode(path)) as entries:
             names = [e.name for e in entries if is_image(e.name) and not SKIPPED.match(e.name) and not is_folder(e)]
@@ -80,15 +80,15 @@ def _check_sizes(frames: Sequence[Any]) -> None:
 
 
 def read_stack(path: str, **how: Any) -> NDArray[Any]:
-    """A stack as T×H×W×C; `how`: arguments of `read_image`. DataError as of `open_stack`."""
+    """A stack as T×H×W×C; `how`: arguments of `read_image`; errors as of `open_stack`."""
     return np.stack([frame.array() for frame in open_stack(path, **how)])
 
 
 def stack_of(read: Callable[..., Any], value: Any, **how: Any) -> NDArray[Any]:
-    """A stack as a pipeline takes it, T×H×W×C: of a path, an array, or a list of what `read` takes as an image.
+    """A stack as a pipeline takes it, T×H×W×C: from a path, an array, or a list of images that `read` accepts.
 
     Raises:
-        DataError: it is none, or its frames are not of one size.
+        DataError: the value is none of these, or its frames differ in size.
     """
     if isinstance(value, str | os.PathLike):
         return read_stack(os.fsdecode(value), **{key: part for key, part in how.items() if key not in _OF_ARRAYS})
@@ -100,9 +100,9 @@ def stack_of(read: Callable[..., Any], value: Any, **how: Any) -> NDArray[Any]:
 
 
 def read_stacks(table: Any, unit: int, inputs: Any, **how: Any) -> dict[str, Any]:
-    """What a pipeline takes of a stack: its frames, a mask for each or one for all, boxes and keypoints.
+    """The pipeline's inputs of a stack: its frames, a mask for each or one for all, boxes and keypoints.
 
-    Arguments and errors as of `augrecipes.sources.files.read_files`; frames come decoded.
+    Arguments and errors as of `augrecipes.sources.files.read_files`; frames are decoded.
     """
     targets: dict[str, Any] = {STACK: read_stack(table.path(unit), **how)}
     if table.masks is not None:
@@ -110,13 +110,13 @@ def read_stacks(table: Any, unit: int, inputs: Any, **how: Any) -> dict[str, Any
         masks = np.stack([mask.labels() for mask in opened])
         (count, *size), (frames, *frame_size, _) = masks.shape, targets[STACK].shape
         if size != frame_size or count not in (1, frames):
-            said = f"{table.path(unit)} is {frames} frames of {_by(frame_size)} px"
-            raise DataError(f"is {count} masks of {_by(size)} px, but {said}", path)
+            expected = f"{table.path(unit)} is {frames} frames of {_by(frame_size)} px"
+            raise DataError(f"is {count} masks of {_by(size)} px, but {expected}", path)
         targets |= {"mask": masks[0]} if count == 1 < frames else {"masks": masks}
     return targets | table.points(unit, inputs)
 
 
 def refuse_stacks(recipe: Recipe, why: str) -> None:
-    """RecipeError where a recipe takes stacks of frames, with the reason and what to do instead."""
+    """RecipeError where a recipe takes stacks of frames; `why`: the reason and what to do instead."""
     if recipe.inputs.stack:
         raise RecipeError(f"{recipe.file}: recipe {recipe.name!r} takes stacks of frames, {why}")

@@ -1,7 +1,7 @@
-"""The stains of a slide or bag: estimated once, of a fixed sample of its tiles, and cached by their files' stamps.
+"""Stains of a slide or bag, estimated once from a fixed subset of its tiles, and cached by their files' stamps.
 
-The sample is spread evenly over all tiles that the bag has, by name: pick, seed, epoch, worker and the order of rows
-change nothing.
+The subset is spread evenly over all tiles of the bag, sorted by name: it does not depend on pick, seed, epoch, worker
+or the order of rows.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from augrecipes.ops.registry import construct
 from augrecipes.ops.stain_estimates import Method, StainEstimate, estimate_stains
 from augrecipes.progress import progress
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.columns import GivenTable
+from augrecipes.sources.columns import ArrayTable
 from augrecipes.store import index
 
-_RULES = 1  # of the sample and of `estimate_stains`: what was estimated otherwise is not used
+_RULES = 1  # version of the subset and of `estimate_stains`, part of the cache key
 _TILES = 24
 
 
 def source_methods(recipe: Recipe) -> tuple[Method, ...]:
-    """By which methods the steps of either section take the stains of a slide or bag."""
+    """The methods by which the steps of a recipe take the stains of a slide or bag."""
     steps = (construct(step) for step in recipe.walk() if not step.steps) if recipe.facts.tiles else ()
     return tuple(sorted({method for step in steps if (method := getattr(step, "source_method", None))}))
 
 
 @dataclass
 class BagStains:
-    """The stains of a source's bags, each estimated when it is first asked for.
+    """The stains of a source's bags, each estimated on first use.
 
     Attributes:
         source: reads the tiles.
-        methods: by which a recipe's steps take them.
+        methods: the methods of a recipe's steps.
     """
 
     source: Any
@@ -49,7 +49,7 @@ class BagStains:
     _known: dict[int, dict[str, StainEstimate | None]] = field(default_factory=dict)
 
     def of_bag(self, row: int) -> dict[str, StainEstimate | None]:
-        """The stains of a bag by each method; None where there is no tissue, or they cannot be told."""
+        """The stains of a bag by each method; None where there is no tissue, or the estimate fails."""
         if row not in self._known:
             estimates = ((method, self._numbers(row, method)) for method in self.methods)
             self._known[row] = {method: StainEstimate(tuple(known)) if known else None for method, known in estimates}
@@ -61,7 +61,7 @@ class BagStains:
             return [*machine.in_threads(self.of_bag, range(len(self.source.table)), advance=advance)]
 
     def _numbers(self, row: int, method: Method) -> Sequence[float] | None:
-        """What a store keeps, or the cache, or is estimated now; none where there are no stains."""
+        """The numbers of an estimate, from the store, the cache, or computed now; empty where there are no stains."""
         source, table, store = self.source, self.source.table, getattr(self.source, "store", None)
         if store is not None and method in (kept := store.about.get("stains", {})):
             counts = {len(numbers) for numbers in kept[method] if numbers is not None}
@@ -76,7 +76,7 @@ class BagStains:
             stains = estimate_stains([*_pixels(source, sample)], method)
             return {"numbers": np.array(stains.numbers if stains else (), np.float64)}
 
-        stamp = table.stamp if isinstance(table, GivenTable) else lambda unit: stamp_of(table.images[unit])
+        stamp = table.stamp if isinstance(table, ArrayTable) else lambda unit: stamp_of(table.images[unit])
         stamps = store.digest if store else repr([stamp(unit) for unit in sample])
         text = repr((_RULES, method, source.decode, [table.images[unit] for unit in sample]))
         key = blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest()
@@ -84,7 +84,7 @@ class BagStains:
 
 
 def _pixels(source: Any, units: Sequence[int]) -> Iterator[Any]:
-    """The tiles that can be read."""
+    """Yield the readable tiles."""
     for unit in units:
         with suppress(DataError):
             yield source.parts(unit)[0]["image"]

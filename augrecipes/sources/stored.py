@@ -1,4 +1,4 @@
-"""Packed stores as a recipe reads them: whether it may, what is left of it behind what is baked, and what is stored."""
+"""Packed stores as sources: checks that a recipe may read a store, the remaining recipe, and the stored samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from augrecipes.errors import DataError, StoreError
 from augrecipes.recipe import kinds, words
 from augrecipes.recipe.kinds import facts
 from augrecipes.recipe.model import Inputs, Mode, Recipe, canonical
-from augrecipes.sources.arguments import tell_of_absent
+from augrecipes.sources.arguments import warn_of_absent
 from augrecipes.sources.packed_columns import LAYOUT, POINTS, packed_targets, table_of, target_mismatches, unreadable_in
 from augrecipes.sources.sample import RecipeSource, Sample
 from augrecipes.store import Store, index, open_store
@@ -27,10 +27,10 @@ _MADE_BY = "augrecipes pack"
 
 
 def remaining_recipe(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe without the steps that the store holds already, and the labels of those.
+    """The recipe without the steps that are baked into the store, and the labels of the baked ones.
 
     Raises:
-        StoreError: the recipe does not begin with the steps that are baked.
+        StoreError: the recipe does not begin with the baked steps.
     """
     check_store(store, recipe)
     baked, steps = check_section(store, recipe, mode, seed), recipe.section(mode) or ()
@@ -38,18 +38,18 @@ def remaining_recipe(recipe: Recipe, store: Store, mode: Mode, seed: int) -> tup
 
 
 class StoredSource(RecipeSource):
-    """The images, scenes or tiles of a store, as the baked steps left them.
+    """The source of a store's images, scenes or tiles, as the baked steps left them.
 
     Args:
-        store: it.
-        recipe: what is left to do.
-        targets: that are read, of pairs; None: all.
+        store: the store.
+        recipe: the remaining recipe.
+        targets: the targets to read, for pairs; None: all.
 
     Attributes:
-        store: the same.
-        folder: of the store.
-        epochs: how many were baked; 1 where no step that draws was.
-        unreadable: the inputs without pixels, by stored row: path and reason.
+        store: the store.
+        folder: the store's folder.
+        epochs: the number of baked epochs; 1 if no baked step draws.
+        unreadable: the inputs without pixels, by stored row.
     """
 
     def __init__(self, store: Store, recipe: Recipe, targets: Sequence[str] | None = None) -> None:
@@ -60,61 +60,61 @@ class StoredSource(RecipeSource):
         self.epochs = max(1, int(about["epochs"]))
         further = about.get("further", {})
         self._targets = tuple(targets or (name for name in named if name != "mask" and name not in further))
-        # Memory views: a batch asks for hundreds of names, and a `Texts` takes several times as long for one.
+        # Memory views: a batch asks for hundreds of names, for which a `Texts` is several times slower.
         texts: Any = {name: store.columns[f"source/{name}"] for name in named}
         self._sources = {name: (text.blob.data, text.offsets.data) for name, text in texts.items()}
         stains, kept = self.for_recipe(recipe).stains, about.get("stains", {})
         if stains and about["steps"] and (lacking := [method for method in stains.methods if method not in kept]):
             what = f"keeps no stains by {' and '.join(lacking)}, and its baked steps may have changed them"
-            raise _unfit(store, f"{what}: pack again with this recipe")
+            raise _store_error(store, f"{what}: pack again with this recipe")
 
     def path(self, k: int) -> str:
-        """The file that one was packed from; of a pair that of its largest target."""
+        """The file that unit k was packed from; for a pair the file of its largest target."""
         return self.source(k, next(iter(self.store.targets)))
 
     def paths(self, units: Sequence[int], target: str | None = None) -> list[str]:
-        """The files that a target of some was packed from; None: the largest."""
+        """The files that a target of some units was packed from; None: the largest target."""
         blob, offsets = self._sources[target or next(iter(self.store.targets))]
         return [str(blob[offsets[k] : offsets[k + 1]], "utf-8", "surrogateescape") for k in units]
 
     def source(self, k: int, target: str) -> str:
-        """The file that a target of one was packed from."""
+        """The file that a target of unit k was packed from."""
         return self.paths((k,), target)[0]
 
     def shape(self, k: int, epoch: int = 0) -> tuple[int, ...]:
-        """Height and width of one as it is stored, of a pair of its largest target, before it is read."""
+        """Height and width of unit k as stored (for a pair of its largest target), known without decoding."""
         return self.store.shape(self._targets[0], self.item(self._targets[0], self.rows(k, epoch)))
 
     def rows(self, units: Any, epoch: Any) -> Any:
-        """The stored row of a unit, or of each of several, in an epoch, or in one of its own each."""
+        """The stored rows of units in an epoch; both may be integers or arrays."""
         return units * self.epochs + epoch % self.epochs
 
     def item(self, target: str, row: int) -> int:
         """The item of a stored row; DataError, naming the file, where it could not be read."""
         items = self.store.items(target, row)
         if not items:
-            lost = self.unreadable[row]
-            raise DataError(lost.reason, lost.path)
+            unreadable = self.unreadable[row]
+            raise DataError(unreadable.reason, unreadable.path)
         return items[0]
 
-    def there(self, k: int, epoch: int = 0, /) -> Sequence[str]:
-        """Names of the images that one of them has."""
+    def present_images(self, k: int, epoch: int = 0, /) -> Sequence[str]:
+        """Names of the images that unit k has."""
         row, optional = self.rows(k, epoch), self.store.about.get("optional", ())
         return [name for name in self._targets if name not in optional or self.store.items(name, row)]
 
     def taken(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """The stored targets that the recipe takes, of those that are wanted; a mask last."""
+        """The stored targets among `names` that the recipe takes; a mask last."""
         masked = "mask" in self.store.targets and self.inputs.mask != "absent"
         return (*(names or self._targets), *(("mask",) if masked else ()))
 
     def points(self, row: int) -> dict[str, Any]:
-        """Boxes and keypoints of a stored row with their labels, as far as the recipe's inputs take them."""
+        """The boxes and keypoints of a stored row, with their labels, that the recipe's inputs take."""
         return self.table.points(row, self.inputs)
 
     def stored(self, row: int, names: Sequence[str] | None = None, *, undecoded: bool = False) -> dict[str, Any]:
-        """What a pipeline takes of a stored row: views of the store, or images that are not decoded yet."""
+        """The pipeline's inputs of a stored row: views of the store, or encoded images."""
         targets: dict[str, Any] = {}
-        for name in self.taken(names or self.there(row // self.epochs, row)):
+        for name in self.taken(names or self.present_images(row // self.epochs, row)):
             take = self.store.encoded if undecoded and name != "mask" else self.store.array
             targets[name] = take(name, self.item(name, row))
         further = packed_targets(self.store, row, self.inputs, next(iter(targets.values())).shape)
@@ -123,42 +123,46 @@ class StoredSource(RecipeSource):
     def parts(
         self, k: int, epoch: Any = 0, *, undecoded: bool = False, names: Sequence[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """As every source, of the baked epoch that samples of `epoch` begin with."""
+        """As in `RecipeSource`, from the baked epoch that `epoch` maps to."""
         return self.stored(self.rows(k, epoch), names, undecoded=undecoded) | self.stains_of(k), {}
 
     def sample(self, k: int, epoch: int = 0, *, undecoded: bool = False, names: Sequence[str] | None = None) -> Sample:
-        """As every source, in memory of its own."""
+        """As in `RecipeSource`, with copies of the store's arrays."""
         sample = super().sample(k, epoch, undecoded=undecoded, names=names or self._targets)
-        own = {name: np.array(one) if isinstance(one, np.ndarray) else one for name, one in sample.images.items()}
-        owned = {"mask", *self.inputs.targets}
-        rest = {name: np.array(one) if name in owned else one for name, one in sample.rest.items()}
-        return Sample(sample.index, sample.tile, sample.path, own, rest)
+        images = {
+            name: np.array(image) if isinstance(image, np.ndarray) else image for name, image in sample.images.items()
+        }
+        views = {"mask", *self.inputs.targets}
+        rest = {name: np.array(value) if name in views else value for name, value in sample.rest.items()}
+        return replace(sample, images=images, rest=rest)
 
 
 def check_store(store: Store, recipe: Recipe) -> None:
     """StoreError unless `store` holds samples of the recipe's kind, as `augrecipes pack` writes them."""
     if store.about.get("packed") != LAYOUT:
         other = f"of another layout ({store.about['packed']})" if "packed" in store.about else "not samples"
-        raise _unfit(store, f"its rows are {other}: {_MADE_BY} writes what this version reads")
+        raise _store_error(store, f"its rows are {other}: {_MADE_BY} writes what this version reads")
     if store.kind != recipe.kind:
-        raise _unfit(store, f"holds samples of kind {store.kind!r}, recipe {recipe.name!r} is of kind {recipe.kind!r}")
+        raise _store_error(
+            store, f"holds samples of kind {store.kind!r}, recipe {recipe.name!r} is of kind {recipe.kind!r}"
+        )
     _check_about(store)
     scales = store.about["scales"]
     if recipe.facts.scales and dict(recipe.scales) != scales:
-        raise _unfit(store, f"holds targets of scales {scales}, the recipe's are {dict(recipe.scales)}")
+        raise _store_error(store, f"holds targets of scales {scales}, the recipe's are {dict(recipe.scales)}")
     chosen, mine = store.about.get("foreground") or [{}], recipe.bag.foreground() if recipe.bag else {}
     if not any(mine.items() <= rule.items() for rule in chosen):
         why = f"its tiles were chosen by {chosen[0] or 'no rule'}, and the recipe's `bag:` says {mine}"
-        raise _unfit(store, f"{why}: pack the data again")
+        raise _store_error(store, f"{why}: pack the data again")
     _check_inputs(store, recipe)
 
 
-def _unfit(store: Store, why: str) -> StoreError:
+def _store_error(store: Store, why: str) -> StoreError:
     return StoreError(why, str(store.path))
 
 
 def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
-    """How many steps of the section for `mode` are baked into `store`.
+    """The number of steps of the section for `mode` that are baked into `store`.
 
     Raises:
         StoreError: the section does not begin with the baked steps, or draws them with another seed.
@@ -171,55 +175,55 @@ def check_section(store: Store, recipe: Recipe, mode: Mode, seed: int) -> int:
             for name, steps in (("baked ", baked), ("recipe", mine))
         )
         what = f"recipe {recipe.name!r} (mode {mode!r}) does not begin with the steps that were baked into the store:\n"
-        raise _unfit(store, f"{what}{''.join(lines)}pack the data again: {_MADE_BY} {recipe.file}")
+        raise _store_error(store, f"{what}{''.join(lines)}pack the data again: {_MADE_BY} {recipe.file}")
     if epochs and seed != known:
         what = f"its {epochs} epochs were drawn with seed {known}, not with {seed}"
-        raise _unfit(store, f"{what}: give seed={known}, or pack again with --seed {seed}")
+        raise _store_error(store, f"{what}: give seed={known}, or pack again with --seed {seed}")
     if baked:
         warn_of_differences(store.about["versions"], f"{store.path}: its steps were baked with")
     return len(baked)
 
 
 def check_targets(store: Store, targets: tuple[str, ...], mode: Mode) -> None:
-    """StoreError unless `store` has each of `targets`, which the section for `mode` reads."""
+    """StoreError unless `store` has all `targets` that the section for `mode` reads."""
     if missing := [name for name in targets if name not in store.targets]:
         what = f"has no {' and no '.join(missing)}, which mode {mode!r} of the recipe reads"
-        raise _unfit(store, f"{what}; it holds {', '.join(store.targets)}: pack again with --mode {mode}")
+        raise _store_error(store, f"{what}; it holds {', '.join(store.targets)}: pack again with --mode {mode}")
 
 
 def _check_about(store: Store) -> None:
-    """Raises StoreError, naming the file and the field or column, unless what a store says of itself agrees."""
-    said_in, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
-    index.check(store.about, "about", said_in, "about.")
+    """StoreError, naming file and field or column, unless the metadata and columns of a store are consistent."""
+    index_file, columns = str(store.path / index.NAME), str(store.path / index.COLUMNS)
+    index.check(store.about, "about", index_file, "about.")
     times, units = max(1, store.about["epochs"]), store.about["units"]
     if units * times != store.rows:
-        raise index.damaged_field(said_in, "about.units", f"{units} × {times} are not {store.rows} rows")
+        raise index.damaged_field(index_file, "about.units", f"{units} × {times} are not {store.rows} rows")
     if wrong := [name for name, fits in _column_shapes(store).items() if not fits(store.columns.get(name))]:
         raise index.damaged_field(columns, wrong[0])
-    lost, channels = sorted(one["row"] for one in store.about["unreadable"]), store.about["channels"]
-    if lost and lost[-1] >= store.rows:
-        raise index.damaged_field(said_in, "about.unreadable", f"row {lost[-1]} of {store.rows}")
+    unreadable, channels = sorted(entry["row"] for entry in store.about["unreadable"]), store.about["channels"]
+    if unreadable and unreadable[-1] >= store.rows:
+        raise index.damaged_field(index_file, "about.unreadable", f"row {unreadable[-1]} of {store.rows}")
     for name, items in store.tables.items():
         counts, shapes = items.rows[1:] - items.rows[:-1], items.shapes
         absent = (counts == 0).nonzero()[0].tolist()
-        absent = [row for row in absent if row in lost] if name in store.about.get("optional", ()) else absent
-        if counts.max(initial=0) > 1 or absent != lost:
+        absent = [row for row in absent if row in unreadable] if name in store.about.get("optional", ()) else absent
+        if counts.max(initial=0) > 1 or absent != unreadable:
             what = "rows without pixels are not those that are unreadable"
             raise index.damaged_field(columns, f"items/{name}/rows", what)
         if channels is None or store.targets[name] != "image" or name in store.about.get("further", {}):
             continue
         if (shapes[:, 2] != channels).any():
-            raise index.damaged_field(said_in, "about.channels", f"images of {name} have other channels")
+            raise index.damaged_field(index_file, "about.channels", f"images of {name} have other channels")
 
 
 def _column_shapes(store: Store) -> dict[str, Callable[[Any], bool]]:
-    """Whether a column fits, by the names of those that a store of its kind may have; None: it is not there."""
+    """For each column that a store of this kind may have, a check of its array (None: the store lacks it)."""
     columns, units, kind = store.columns, store.about["units"], facts(store.kind)
     bags = columns.get("bag/name")
     samples = units if not kind.tiles else len(bags) if isinstance(bags, Texts) else 0
     shapes = {"weight": _array("f8", samples, optional=True), "group": _array("text", samples, optional=True)}
-    several = _array("f4", samples, -1)  # of several classes a sample
-    shapes["label"] = lambda column: _array("i8", samples, optional=True)(column) or several(column)
+    multi_label = _array("f4", samples, -1)
+    shapes["label"] = lambda column: _array("i8", samples, optional=True)(column) or multi_label(column)
     shapes |= {f"source/{name}": _array("text", units) for name in store.targets}
     if kind.tiles:
         shapes |= {"bag/name": _array("text", samples), "bag/path": _array("text", samples)}
@@ -235,20 +239,20 @@ def _column_shapes(store: Store) -> dict[str, Callable[[Any], bool]]:
 
 
 def _array(dtype: str, *shape: int, optional: bool = False) -> Callable[[Any], bool]:
-    """Whether a column is of a dtype, or the kind of one, and of a shape, in which -1 is any length."""
+    """A check that a column has a dtype (or kind of dtype) and a shape, in which -1 is any length."""
 
     def fits(column: Any) -> bool:
         if not isinstance(column, np.ndarray | Texts):
             return optional and column is None
-        lengths, said = ((len(column),), "text") if isinstance(column, Texts) else (column.shape, column.dtype.str[1:])
-        same = [most in (-1, length) for length, most in zip(lengths, shape, strict=False)]
-        return said.startswith(dtype) and len(lengths) == len(shape) and all(same)
+        lengths, own = ((len(column),), "text") if isinstance(column, Texts) else (column.shape, column.dtype.str[1:])
+        same = [wanted in (-1, length) for length, wanted in zip(lengths, shape, strict=False)]
+        return own.startswith(dtype) and len(lengths) == len(shape) and all(same)
 
     return fits
 
 
 def _offsets(count: int, end: int) -> Callable[[Any], bool]:
-    """Whether a column leads from 0 to an end in so many steps, none of them back."""
+    """A check that a column has `count + 1` offsets that rise from 0 to `end`."""
     return lambda column: _array("i8", count + 1)(column) and are_offsets(column, end)
 
 
@@ -256,34 +260,36 @@ def _check_inputs(store: Store, recipe: Recipe) -> None:
     about, inputs, mine = store.about, recipe.inputs, declared(recipe.inputs)
     decoded = about["decode"]["channels"]
     if decoded is not None and inputs.stored_channels not in (None, decoded):
-        raise _unfit(store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.stored_channels}")
+        raise _store_error(
+            store, f"was decoded to {decoded} channels, the recipe's inputs say {inputs.stored_channels}"
+        )
     has = {"mask": "mask" in store.targets, **{name: f"{name}/values" in store.columns for name in POINTS}}
     for name, presence in inputs.presence.items():
         if presence == "required" and not has[name]:
-            raise _unfit(store, f"the recipe requires {name}, and the store has none")
+            raise _store_error(store, f"the recipe requires {name}, and the store has none")
     for why in target_mismatches(store, inputs):
-        raise _unfit(store, why)
-    tell_of_absent(recipe, {name for name, present in has.items() if present})
+        raise _store_error(store, why)
+    warn_of_absent(recipe, {name for name, present in has.items() if present})
     if about["decode"].get("icc") != inputs.icc:
-        raise _unfit(
+        raise _store_error(
             store, f"was packed with `icc: {about['decode'].get('icc')}`, the recipe's inputs say {inputs.icc}"
         )
     depth = (about["inputs"].get("image") or {}).get("dtype")
     if depth != inputs.deep_dtype:
         what = f"images of {depth or 'uint8'}, the recipe's inputs say {inputs.deep_dtype or 'uint8'}"
-        raise _unfit(store, f"holds {what}: declare the depth that it has, or pack again")
-    # Without steps masks, and values of images, are as their files have them.
+        raise _store_error(store, f"holds {what}: declare the depth that it has, or pack again")
+    # Without baked steps, masks and image values are those of the files, whatever the recipe declares.
     for name in (*POINTS, *(("mask", "image") if about["steps"] else ())):
         theirs = about["inputs"].get(name)
         if has.get(name, True) and mine[name] != theirs and (mine[name] is not None or name in ("mask", "image")):
             said = f"{name} as {theirs}, this one as {mine[name]}"
-            raise _unfit(store, f"was packed by a recipe whose inputs declare {said}")
+            raise _store_error(store, f"was packed by a recipe whose inputs declare {said}")
 
 
 def declared(inputs: Inputs) -> dict[str, dict[str, Any] | None]:
-    """What the inputs say of boxes, keypoints, labels of masks and values of images, as plain data; None: nothing."""
+    """The declarations of boxes, keypoints, mask labels and image values in `inputs`, as plain data; None: none."""
     taken: dict[str, Any] = {name: getattr(inputs, name) if name in inputs.taken else None for name in POINTS}
-    points = {name: said and canonical(replace(said, presence="optional")) for name, said in taken.items()}
+    points = {name: own and canonical(replace(own, presence="optional")) for name, own in taken.items()}
     labels = inputs.mask_labels if "mask" in inputs.taken else None
     image = inputs.deep_dtype and {"dtype": inputs.deep_dtype, "range": [*inputs.full_range]}
     return {**points, "mask": labels and canonical(labels), "image": image}

@@ -106,7 +106,7 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
         tile = f"{sample.index}, epoch={epoch}, tile={sample.tile}"
         return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
     paths = {name: files.table.paths(unit)[name] for name in sample.images}
-    named = isinstance(files.table, columns.GivenTable) or any("\0" in path or not path for path in paths.values())
+    named = isinstance(files.table, columns.ArrayTable) or any("\0" in path or not path for path in paths.values())
     images = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
     rest = {name: name for name in sample.rest}
     table: Any = files.table

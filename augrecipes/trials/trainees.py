@@ -18,7 +18,7 @@ from augrecipes.errors import BenchError
 from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe
-from augrecipes.sources.columns import GivenTable
+from augrecipes.sources.columns import ArrayTable
 from augrecipes.trials.split import split
 from augrecipes.trials.training import Trainee
 
@@ -112,7 +112,7 @@ def open_trainees(
         by_digest[key] = replace(by_digest[key], augmented=augmented)
     one = by_digest[next(iter(named.values())).digest]
     files = [
-        {os.path.realpath(ds.path(k)) for k in range(len(ds)) if not isinstance(ds.table, GivenTable)}
+        {os.path.realpath(ds.path(k)) for k in range(len(ds)) if not isinstance(ds.table, ArrayTable)}
         for ds in (one.train, one.valid)
     ]
     return Trainees(named, {name: recipe.digest for name, recipe in clean.items()}, by_digest, len(files[0] & files[1]))
@@ -141,7 +141,7 @@ def _stamps(dataset: RecipeDataset) -> Iterator[str]:
     table, rows = dataset.table, dataset.sample_keys.rows_of_samples().tolist()
     units = [unit for row in rows for unit in table.units_of(row)]
     for unit in (units[k] for k in spread_out(len(units), min(len(units), _STAMPED))):
-        if isinstance(table, GivenTable):
+        if isinstance(table, ArrayTable):
             yield f"{table.stamp(unit)} {table.label_of(unit)}"
         else:
             for paths in table.sources().values():

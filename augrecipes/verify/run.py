@@ -132,7 +132,7 @@ def verify(
             view = comparison.metrics.view
             # Sample k stands for view k mod count of a name, so that all views are compared.
             tile = place.number % views[view] if views else source.tile
-            sample = replace(source.of(dtype), tile=tile)
+            sample = replace(source.as_dtype(dtype), tile=tile)
             refused = comparison.sample(sample, replace(place, index=sample.index, tile=tile, path=sample.path))
             if refused is None:
                 compared[view] += 1
@@ -188,7 +188,7 @@ def replay(
 
 def replay_from(reader: RecipeSource, both: Sequence[Any], number: int, epoch: int) -> Replay:
     """As `replay`, from opened data and both pipelines."""
-    source = reader.sample(number).of(reader.inputs.dtype or "uint8")
+    source = reader.sample(number).as_dtype(reader.inputs.dtype or "uint8")
     return Replay(source, *(source.run(pipeline, epoch) for pipeline in both))
 
 

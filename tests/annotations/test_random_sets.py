@@ -267,7 +267,7 @@ def test_pycocotools_reads_the_same(tmp_path: Path) -> None:
         assert (truth == flat.reshape(40, 30).T).all()
 
 
-# Faults that are planted: the law that is there for each of them finds it.
+# KindsAndMessages that are planted: the law that is there for each of them finds it.
 
 
 _in_format, _add = targets._in_format, AnnotationSet.add
@@ -289,7 +289,7 @@ def names(folder: Path) -> None:
 
 PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "boxes are not cut": (sets, np, "clip", lambda values, low, high: values),
-    "empty boxes stay": (sets, targets, "_FINE", (0, 1, 2, 3)),
+    "empty boxes stay": (sets, targets, "_KEPT", (0, 1, 2, 3)),
     "marked objects stay": (sets, AnnotationSet, "add", lambda self, *values, **_: _add(self, *values)),
     "corners for sizes": (
         sets, targets, "_in_format", lambda corners, format: _in_format(corners, format.replace("coco", "pascal_voc"))

@@ -103,12 +103,12 @@ def test_words_are_the_arguments_of_a_dataset(lists: Path, recipe: str, file: st
 
 @pytest.mark.parametrize("forgotten", ["split", "columns", "box_classes", "crowds", "images"])
 def test_an_argument_that_is_forgotten_is_found(lists: Path, forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    true = opening.as_given
+    true = opening.data_arguments
 
     def forget(recipe: Any, data: Any) -> Any:
         return true(recipe, {key: value for key, value in data.items() if key != forgotten})
 
-    monkeypatch.setattr("augrecipes.sources.opening.as_given", forget)
+    monkeypatch.setattr("augrecipes.sources.opening.data_arguments", forget)
     with pytest.raises((AssertionError, DataError, ValueError)):
         for case in CASES:
             same(*case)

@@ -344,6 +344,6 @@ def test_what_is_required_is_an_error_and_what_is_not_declared_is_silent(
 
 
 def test_a_planted_fault_is_caught(data: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    monkeypatch.setattr("augrecipes.sources.arguments.tell_of_absent", lambda recipe, given: None)
+    monkeypatch.setattr("augrecipes.sources.arguments.warn_of_absent", lambda recipe, given: None)
     with pytest.raises(ValueError, match="not enough values"):
         test_what_the_data_has_not_is_told_once(data, "boxes", caplog)

@@ -226,7 +226,7 @@ numbers = st.one_of(
 def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
     text = recipe(f"inputs: {{boxes: {{format: {format}, clip: {str(clip).lower()}}}}},")
     given_boxes = np.array([box], np.float32)
-    wrong = list(defects.wrong_points(text.inputs, (HEIGHT, WIDTH), given_boxes, None))
+    wrong = list(defects.point_problems(text.inputs, (HEIGHT, WIDTH), given_boxes, None))
     if np.isfinite(given_boxes).all():
         assert bool(wrong) == refused(text, boxes=given_boxes, box_labels=np.array([1]))
     else:
@@ -237,7 +237,7 @@ def test_boxes_are_refused_where_the_pipeline_refuses_them(box, format, clip):
 def test_keypoints_are_refused_where_the_pipeline_refuses_them(point, format, removes):
     text = recipe(f"inputs: {{keypoints: {{format: {format}, remove_invisible: {str(removes).lower()}}}}},")
     given_points = np.array([point], np.float32)
-    wrong = list(defects.wrong_points(text.inputs, (HEIGHT, WIDTH), None, given_points))
+    wrong = list(defects.point_problems(text.inputs, (HEIGHT, WIDTH), None, given_points))
     if np.isfinite(given_points).all():
         assert bool(wrong) == refused(text, keypoints=given_points)
 

@@ -93,7 +93,7 @@ def test_what_the_recipe_says_and_what_arguments_override(root: Path) -> None:
 
 def test_a_bag_without_tissue_is_one_with_too_few_tiles(root: Path) -> None:
     with pytest.raises(
-        ar.DataError, match=r"(?s)1 of 3 bags.*c: 0 tiles: 0 of its 2 tiles show tissue.*tissue=otsu, min"
+        ar.DataError, match=r"(?s)1 of 3 bags.*c: 0 tiles: 0 of its 2 tiles show enough tissue.*tissue=otsu, min"
     ):
         ar.TileBags(root, recipe(tissue="otsu"))
     ds = ar.TileBags(root, recipe(tissue="otsu"), on_error="skip")
@@ -198,7 +198,7 @@ def test_check_explain_and_preview_tell_it(root: Path, tmp_path: Path, capsys: p
     assert status(*["explain", str(file)]) == 0
     assert "tissue: otsu, min_tissue: 0.2" in " ".join(capsys.readouterr().out.split())
     assert status(*["check-data", str(file), str(root)]) == 1
-    assert "0 of its 2 tiles show tissue" in "".join(capsys.readouterr())
+    assert "0 of its 2 tiles show enough tissue" in "".join(capsys.readouterr())
     assert status(*["preview", str(file), str(root), "-o", str(tmp_path / "sheet.png")]) == 0
     for bad in ("tissue: 2", "tissue: nobody", "min_tissue: 1.5", "max_white: white"):
         file.write_text(f"version: 1\nrecipe: r\nkind: bag\nbag: {{{bad}}}\nsteps: []\neval: []\n")

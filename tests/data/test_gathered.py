@@ -258,7 +258,7 @@ def test_processes_read_batches() -> None:
 @natively
 def test_no_sample_is_made_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Samples, "make_sample", None)
-    monkeypatch.setattr(Samples, "gathers", property(Samples._runs_at_once))  # which looks who has changed `_sample`
+    monkeypatch.setattr(Samples, "gathers", property(Samples._runs_natively))  # which looks who has changed `_sample`
     ds = Samples(items(np.asarray, {"label", "score", "mask"}), ON_IMAGES)
     (batch,) = loader(ds, ITEMS)
     assert batch["image"].shape == (ITEMS, 3, 20, 18)
@@ -338,7 +338,7 @@ test_planted_faults_are_found = natively(planted_faults({
         of_names,
         (source_runs, "_columns", lambda beside, *rest: columns({k: beside[max(0, k - 1)] for k in beside}, *rest)),
     ),
-    "lists stay lists": (of_names, ("augrecipes.data.fetch.PendingBatch._lists", lambda *_: False)),
+    "lists stay lists": (of_names, ("augrecipes.data.fetch.PendingBatch._has_other_lists", lambda *_: False)),
     "unlike is alike": (
         lambda _: test_items_that_are_not_alike_are_told_as_one_by_one("boxes", 4),
         (source_runs, "frozenset", lambda _: 0, False),  # it is Python's own

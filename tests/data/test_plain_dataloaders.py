@@ -259,7 +259,7 @@ test_planted_faults_are_caught = planted_faults({
     "nobody finds threads": (lambda _: test_threads_of_the_user("here"), (hooks.sys, "_current_frames", dict)),
     **{f"nobody tells threads, {backend}": (
         lambda _, backend=backend: test_threads_of_the_user_below_our_loader(backend),
-        (sample_keys, "current", lambda: epochs._under_way.get(get_ident())))
+        (sample_keys, "current", lambda: epochs._by_thread.get(get_ident())))
        for backend in BACKENDS},
     "processes count alike": (lambda _: shared_out(2, False), (ReadCounter, "process_share", lambda self: Share())),
 })  # fmt: skip

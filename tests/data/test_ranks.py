@@ -26,7 +26,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, Rando
 
 from augrecipes import LoaderError, loader
 from augrecipes.data import order, samplers, state
-from augrecipes.data.order import BatchSchedule, Share, check_weights, dealt, number_repeats, orders
+from augrecipes.data.order import BatchSchedule, Share, batch_requests, check_weights, number_repeats, rank_batches
 from augrecipes.data.samplers import SampledSchedule
 
 sizes = st.integers(1, 60)
@@ -123,7 +123,7 @@ def check_shares(world_size: int, *, epoch: int = 0, **plan: Any) -> None:
     And batches of whole rounds are those that one process alone reads.
     """
     ranked = [BatchSchedule(rank=rank, world_size=world_size, **plan) for rank in range(world_size)]
-    read = [[order.indices for order in orders(one, epoch)] for one in ranked]
+    read = [[order.indices for order in batch_requests(one, epoch)] for one in ranked]
     assert [len(batches) for batches in read] == [one.batches for one in ranked]
     shares = [np.concatenate([np.empty(0, np.int64), *batches]) for batches in read]
     kept = {key: plan[key] for key in ("shuffle", "weights", "samples")}
@@ -171,12 +171,15 @@ def test_ranks_share_an_epoch_out(n: int, weighted: bool, **plan: Any) -> None:
 
 PLAN: dict[str, Any] = {"n": N, "batch_size": 5, "shuffle": True, "weights": None, "samples": None, "drop_last": False}
 FAULTS: list[tuple[str, Callable[..., Any]]] = [
-    ("evened", lambda order, *_: order),
-    ("evened", lambda order, world_size, *_: order[: len(order) // world_size * world_size]),
-    ("evened", lambda order, world_size, *_: np.resize(order, -(-len(order) // world_size) * world_size)),
-    ("dealt", lambda order, rank, world_size, size, drop: np.split(order[rank::world_size], [5])),
-    ("dealt", lambda order, rank, world_size, size, drop: dealt(order, 0, world_size, size, drop=drop)),
-    ("dealt", lambda order, rank, world_size, size, drop: dealt(order, rank, world_size, size, drop=True)),
+    ("padded_order", lambda order, *_: order),
+    ("padded_order", lambda order, world_size, *_: order[: len(order) // world_size * world_size]),
+    ("padded_order", lambda order, world_size, *_: np.resize(order, -(-len(order) // world_size) * world_size)),
+    ("rank_batches", lambda order, rank, world_size, size, drop: np.split(order[rank::world_size], [5])),
+    ("rank_batches", lambda order, rank, world_size, size, drop: rank_batches(order, 0, world_size, size, drop=drop)),
+    (
+        "rank_batches",
+        lambda order, rank, world_size, size, drop: rank_batches(order, rank, world_size, size, drop=True),
+    ),
 ]
 test_ranks_of_several_lengths_and_lost_samples_are_found = planted_faults({
     f"{name} {k}": (lambda _: check_shares(3, even=True, **PLAN), (order, name, fault))
@@ -405,13 +408,13 @@ def strided(given: Any, rank: int, world_size: int, size: int, *, drop: bool) ->
     return [mine[k : k + size] for k in range(0, len(mine) // size * size if drop else len(mine), size)]
 
 
-evened, split, whole = order.evened, BatchSchedule.split, BatchSchedule.whole
+padded_order, split, whole = order.padded_order, BatchSchedule.split, BatchSchedule.whole
 FAULTS_OF_RUNS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "the place counts one rank's samples": (
         ((BatchSchedule, "step", property(lambda self: self.batch_size)),
          (SampledSchedule, "step", property(lambda self: 1))), (*ORDERS,),
     ),
-    "samples in turns": (((order, "dealt", strided),), ("shuffled", "dropped", "weighted", "a sampler")),
+    "samples in turns": (((order, "rank_batches", strided),), ("shuffled", "dropped", "weighted", "a sampler")),
     "the place is not followed": (
         ((BatchSchedule, "split", lambda self, epoch, read=0: split(self, epoch)),),
         ("plain", "weighted", "a weighted sampler"),
@@ -426,7 +429,7 @@ test_planted_faults_are_caught = planted_faults(
            for fault, (changes, names) in FAULTS_OF_RUNS.items() for name in names},
         "samples are added as if nothing was read": (  # three ranks, of what two have left
             lambda _: law("shuffled", [(2, 5, 1), (3, 3, 0)]),
-            (order, "evened", lambda order_, world_size, n, read: evened(order_, world_size, n)),
+            (order, "padded_order", lambda order_, world_size, n, read: padded_order(order_, world_size, n)),
         ),
     },
     (AssertionError, LoaderError),

@@ -295,12 +295,12 @@ def test_columns_of_an_hdf5_file_and_splits(tmp_path: Path) -> None:
         ar.Samples({"train": list(images), "test": list(images)}, "folder-128")
 
 
-laid_out, encoded = pictures._laid_out, pictures.encoded
+laid_out, encoded = pictures._as_hwc, pictures.encoded
 test_planted_faults_are_caught = planted_faults(
     {
         "channels in another order": (
             lambda fixture: of_the_files(fixture("roots"), IMAGE, "array"),
-            (pictures, "_laid_out", lambda *args: laid_out(*args)[:, :, ::-1]),
+            (pictures, "_as_hwc", lambda *args: laid_out(*args)[:, :, ::-1]),
         ),
         "labels of others": (
             lambda fixture: test_labels_that_come_with_samples_are_packed(fixture("tmp_path")),

@@ -180,7 +180,7 @@ def test_bags_are_refused() -> None:
 
 
 def at_shared_counts(self: CallKeys, index: Any) -> Any:
-    self._seen.fill_(index)
+    self._owners.fill_(index)
     return true_at(self, index)
 
 

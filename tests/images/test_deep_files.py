@@ -325,7 +325,7 @@ def test_damaged_files_are_read_or_refused(name: str) -> None:
                 np.testing.assert_array_equal(read(bad, how, window), found[y0:y1, x0:x1])
 
 
-# Faults
+# KindsAndMessages
 
 
 def test_the_law_sees_the_upper_byte_in_place_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:

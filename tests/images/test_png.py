@@ -382,10 +382,10 @@ def without_colours(residues: bytes, way: int, out: np.ndarray) -> None:
     put(residues, way & lossless.ACROSS, out)
 
 
-put, residues_of = lossless._put_together, lossless._residues
+put, residues_of = lossless._reconstruct, lossless._residues
 
 
-@pytest.mark.parametrize(("name", "fault"), [("_residues", otherwise), ("_put_together", without_colours)])
+@pytest.mark.parametrize(("name", "fault"), [("_residues", otherwise), ("_reconstruct", without_colours)])
 def test_a_planted_fault_is_caught(name: str, fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lossless, name, fault)
     with pytest.raises(AssertionError):

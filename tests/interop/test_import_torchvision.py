@@ -180,14 +180,14 @@ def test_a_constructor_is_the_same_recipe_by_object_and_by_source(call: str) -> 
 
 
 def test_the_law_sees_a_reader_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = writing._of_created
+    true = writing._call_of_created
 
     def faulty(*args: Any) -> Any:
         call = true(*args)
         call.args.pop("fill", None)
         return call
 
-    monkeypatch.setattr(writing, "_of_created", faulty)
+    monkeypatch.setattr(writing, "_call_of_created", faulty)
 
     @PLANTED
     @given(pipelines())

@@ -216,7 +216,7 @@ test_planted_faults_are_found = planted_faults({
         (plain, "equivalent", lambda of: tuple(replace(s, args=Arguments()) for s in true(of))),
     ),
     "weights as gates": (
-        again(A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)), (plain, "_picked", lambda child: child),
+        again(A.OneOf([A.SomeOf([A.Blur()], p=0.4), A.D4()], p=1.0)), (plain, "_weighted_child", lambda child: child),
     ),
     "arguments": (
         again(A.Rotate(limit=17)),
@@ -225,7 +225,7 @@ test_planted_faults_are_found = planted_faults({
     "boxes": (
         again(A.Blur(), bbox_params=A.BboxParams("yolo", min_area=3)), (plain, "processors_of", lambda inputs: {}),
     ),
-    "output": (again(A.Normalize(mean=(0.1,) * 3)), (plain, "last_of", lambda output: [A.Normalize()])),
+    "output": (again(A.Normalize(mean=(0.1,) * 3)), (plain, "output_objects", lambda output: [A.Normalize()])),
 })  # fmt: skip
 
 

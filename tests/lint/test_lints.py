@@ -90,7 +90,7 @@ def test_messages_of_pairs_count_on_the_coarsest_target_and_name_what_can_be_sha
                        PAIR + "inputs: {hr: {min_size: [253, 400]}}")  # fmt: skip
     assert (problem.code, "64 px of lr" in problem.message) == ("L203", True)
     (problem,) = found("- ElasticTransform", "eval: []", PAIR + "allow_resampling: true")
-    assert "what can: Affine, " in problem.message
+    assert "steps that can: Affine, " in problem.message
     assert "Perspective" not in problem.message
 
 

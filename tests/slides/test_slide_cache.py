@@ -320,7 +320,7 @@ def law_of_memory(folder: Path, kind: str, wanted: list[tuple[int, int, Part]], 
         for which, level_number, part in wanted:
             found = outcome_recent(readers[which], level_number, part)
             with pytest.MonkeyPatch.context() as never:
-                never.setattr(jpeg_tiles.JpegTiles, "_kept", jpeg_tiles.JpegTiles._decoded)
+                never.setattr(jpeg_tiles.JpegTiles, "_cached", jpeg_tiles.JpegTiles._decoded)
                 expected = outcome_recent(readers[which], level_number, part)
             assert type(found) is type(expected)
             assert np.array_equal(found, expected)
@@ -342,7 +342,7 @@ def test_no_part_depends_on_what_was_read_before(
 
 
 AGAIN = [(which, level, Part(30, 30, 64, 64)) for _ in range(3) for which, level in ((0, 0), (1, 0), (0, 1))]
-KEPT: Any = jpeg_tiles.JpegTiles._kept
+KEPT: Any = jpeg_tiles.JpegTiles._cached
 
 
 def upside_down(self: Any, level: int, column: int, row: int, piece: Part) -> Any:
@@ -353,7 +353,7 @@ def upside_down(self: Any, level: int, column: int, row: int, piece: Part) -> An
     ("wanted", "damage", "where", "name", "fault"),
     [
         (AGAIN, [], jpeg_tiles, "_NUMBERS", itertools.repeat(0)),  # one name for all slides
-        (AGAIN, [], jpeg_tiles.JpegTiles, "_kept", upside_down),
+        (AGAIN, [], jpeg_tiles.JpegTiles, "_cached", upside_down),
     ],
     ids=["names", "rows"],
 )

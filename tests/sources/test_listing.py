@@ -18,7 +18,7 @@ from augrecipes.errors import DataError
 from augrecipes.sources import listing
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.listing import list_folders
-from augrecipes.sources.paths import NOWHERE, PathTable, place_in
+from augrecipes.sources.paths import NOWHERE, PathTable, tile_position
 
 
 def fill(root: Path, *names: str) -> Path:
@@ -303,4 +303,4 @@ def test_joined_and_taken(a: list[bytes], root_a: bytes, b: list[bytes], root_b:
     ],
 )
 def test_schemes(name: str, place: tuple[int, int]) -> None:
-    assert place_in(name) == place
+    assert tile_position(name) == place

@@ -366,7 +366,7 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "names as they are": (
             lambda fixture: agrees_with_python(fixture("tmp_path"), range(60)),
-            (archives, "_checked", lambda text: text.encode()),
+            (archives, "_clean_name", lambda text: text.encode()),
         ),
         "what tarfile says alone, which takes a damaged header for the end": (
             lambda fixture: tells_of_damage(fixture("tmp_path"), range(40)),

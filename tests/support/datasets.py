@@ -75,7 +75,7 @@ class Counting(Dataset[Any]):
         virtual = index + repeat * self.n
         if index in self.broken:
             error = DataError("broken", f"{index}.png")
-            raise SkipError(error, self.seed, virtual) if self.skip and now and now.lost is not None else error
+            raise SkipError(error, self.seed, virtual) if self.skip and now and now.left_out is not None else error
         value = mix(self.seed, epoch, virtual) >> 1
         return {"image": torch.tensor([value]), "index": virtual, "path": f"{index}.png"}
 
@@ -156,7 +156,7 @@ class Gathering(RecipeDataset):
         self.asked: list[tuple[str, int]] = []
         self.pixels = np.arange(n, dtype=np.uint8)[:, None, None, None] + np.zeros((n, 3, size, size), np.uint8)
 
-    def _runs_at_once(self) -> bool:
+    def _runs_natively(self) -> bool:
         return True
 
     def row_path(self, row: int) -> str:

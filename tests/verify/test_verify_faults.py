@@ -1,4 +1,4 @@
-"""Faults that `verify` must find, and sound plans over which it must raise no alarm."""
+"""KindsAndMessages that `verify` must find, and sound plans over which it must raise no alarm."""
 
 import random
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Python source read, never run: pipelines as calls, by the names that they have in the file."""
+"""A reader for Python source, which never runs it: pipelines as calls, by their names in the file."""

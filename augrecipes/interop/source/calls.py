@@ -1,4 +1,4 @@
-"""Calls in Python source: functions and classes of the file, and those of other modules that are known."""
+"""Evaluation of calls in Python source: functions and classes of the file, and known ones of other modules."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PARAMS = ("BboxParams", "KeypointParams")
 _DEEPEST_CALL = 12
 _CALLABLE = (values.Function, values.Class, values.Partial, values.OutsideName)
 Keywords = dict[Any, Any]
-_SWITCHES = {"store_true": False, "store_false": True}  # of argparse, and what they are where nothing is said
+_FLAG_DEFAULTS = {"store_true": False, "store_false": True}  # argparse's actions, and their defaults
 
 
 class NamedValue(NamedTuple):
-    """What a file creates.
+    """A value that a file creates, with the names that lead to it.
 
     Attributes:
-        path: names that lead there.
-        value: it.
-        phase: the last test before it that tells training from evaluation.
+        path: the names.
+        value: the value.
+        phase: the last test before it that separates training from evaluation.
     """
 
     path: tuple[str, ...]
@@ -37,16 +37,16 @@ class NamedValue(NamedTuple):
 
 @dataclass(eq=False)
 class Calls(expressions.Expressions):
-    """Functions and classes of a file, and what calls return."""
+    """The evaluator's part for calls of functions and classes."""
 
     created: list[NamedValue] = field(default_factory=list)
     containers: list[NamedValue] = field(default_factory=list)  # lists and mappings
-    functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run by themselves
+    functions: list[tuple[list[str], values.Function]] = field(default_factory=list)  # to be run separately
     classes: list[tuple[list[str], values.Class]] = field(default_factory=list)
-    frames: list[Any] = field(default_factory=list)  # of each call that is under way, what it returns so far
+    frames: list[Any] = field(default_factory=list)  # the return value of each active call, so far
 
     def call(self, node: ast.Call) -> Any:
-        """What a call returns."""
+        """The return value of a call."""
         func = node.func
         owner = self.value(func.value if isinstance(func, ast.Attribute) else func)
         args, named = self.arguments(node)
@@ -69,7 +69,7 @@ class Calls(expressions.Expressions):
         return self.called(called, args, named, node)
 
     def arguments(self, node: ast.Call) -> tuple[list[Any], Keywords]:
-        """Arguments of a call; those that are spread in from what is not known stand under the name None."""
+        """The arguments of a call; unknown mappings spread with ** have the key None."""
         args, named = self.items(node.args), values.Mapped()
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -82,14 +82,14 @@ class Calls(expressions.Expressions):
         return args, named
 
     def keep(self, value: Any, node: ast.expr | None = None) -> None:
-        """Keep a list, or a mapping, that has a name here; one of another module stands where it is asked for."""
+        """Record a named list or mapping; one from another module gets the place of its use."""
         if isinstance(value, dict) and node is not None and not getattr(value, "at", nodes.NOWHERE).line:
             value = values.Mapped(value, self.source.at(node))
         if isinstance(value, list | tuple | dict) and value:
             self.containers.append(NamedValue(tuple(self.path), value, self.phase))
 
     def called(self, called: Any, args: list[Any], named: Keywords, node: ast.Call) -> Any:
-        """What calling something returns."""
+        """The return value of calling a value."""
         match called:
             case values.Function():
                 return self.run(called, args, named)
@@ -103,13 +103,13 @@ class Calls(expressions.Expressions):
         raise values.NotKnown(*args, *named.values())
 
     def _outside(self, called: values.OutsideName, args: list[Any], named: Keywords, node: ast.Call) -> Any:
-        """What a class or a function of another module returns."""
+        """The return value of a class or function of another module."""
         path, last = called.path, called.last
         if last == "partial" and args:
             return values.Partial(args[0], args[1:], named)
         if path == "getattr" and len(args) > 1 and isinstance(args[1], str):
             return self.attribute(args[1], args[0])
-        if path == "torch.nn.ModuleList" and args:  # as torchvision's scripts hold lists
+        if path == "torch.nn.ModuleList" and args:  # torchvision's scripts wrap lists in it
             return args[0]
         if last == "ArgumentParser":
             return values.Parser()
@@ -123,7 +123,9 @@ class Calls(expressions.Expressions):
             return mapping
         if path in functions.FUNCTIONS and None not in named:
             return functions.called(functions.FUNCTIONS[path], args, named)
-        is_timm = last in PARAMETERS and (path == last or path.startswith("timm."))  # whose functions make transforms
+        is_timm = last in PARAMETERS and (
+            path == last or path.startswith("timm.")
+        )  # timm's functions create transforms
         if not last[:1].isupper() and not is_timm:
             raise values.NotKnown(*args, *named.values())
         extra = named.pop(None, None)
@@ -135,7 +137,7 @@ class Calls(expressions.Expressions):
         return created
 
     def _method(self, owner: Any, func: ast.Attribute, args: list[Any], named: Keywords, node: ast.Call) -> Any:
-        """A method of what is known, or of what is not."""
+        """The return value of a method of a known or unknown value."""
         match owner, func.attr, args:
             case list(), "remove" | "sort", _:
                 owner[:] = [self.unknown(func.value)]
@@ -153,13 +155,13 @@ class Calls(expressions.Expressions):
         return functions.called(partial(functions.method, func.attr, owner), args, named)
 
     def _parser(self, parser: values.Parser, name: str, args: list[Any], named: Keywords, node: ast.Call) -> Any:
-        """Arguments of a program, which are what they are where the command line says nothing."""
+        """The return value of a method of an argparse parser; arguments have their defaults."""
         match name:
             case "add_argument":
                 flags = [flag for flag in args if isinstance(flag, str)]
                 long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
                 key = str(named.get("dest") or long.lstrip("-").replace("-", "_"))
-                usual = named.get("default", _SWITCHES.get(str(named.get("action")), values.MISSING))
+                usual = named.get("default", _FLAG_DEFAULTS.get(str(named.get("action")), values.MISSING))
                 parser.update({} if usual is values.MISSING else {key: usual})
                 return None
             case "add_argument_group" | "add_mutually_exclusive_group":
@@ -174,7 +176,7 @@ class Calls(expressions.Expressions):
         raise values.NotKnown
 
     def instance(self, cls: values.Class, args: list[Any], named: Keywords) -> Any:
-        """An object of a class of the file: its `__init__` is run, or its fields are set."""
+        """An object of a class of the file: runs its `__init__`, or sets its fields."""
         instance = values.Class(cls.name, {}, [cls], cls.node, is_object=True)
         begin = cls.get("__init__")
         if isinstance(begin, values.Function):
@@ -182,17 +184,17 @@ class Calls(expressions.Expressions):
         else:
             self.spend(len(cls.node.body))
             lines = (each.target for each in cls.node.body if isinstance(each, ast.AnnAssign))
-            fields = [each.id for each in lines if isinstance(each, ast.Name)]  # what a data class takes
+            fields = [each.id for each in lines if isinstance(each, ast.Name)]  # of a dataclass
             instance.names |= dict(zip(fields, args, strict=False)) | {
                 key: named[key] for key in named if key is not None
             }
         return instance
 
     def run(self, function: values.Function, args: list[Any], named: Keywords) -> Any:
-        """What a function of the file returns."""
+        """The return value of a function of the file."""
         if len(self.frames) > _DEEPEST_CALL:
             return values.UnknownValue(f"{function.name}(...)", self.source.at(function.node))
-        outer, self.scope = self.scope, function.scope.new_child(self._bound(function, args, named))
+        outer, self.scope = self.scope, function.scope.new_child(self._bindings(function, args, named))
         self.spend(len(self.facts) // 8)
         known, self.facts = self.facts, {**self.facts}
         self.frames.append(values.MISSING)
@@ -204,8 +206,8 @@ class Calls(expressions.Expressions):
             self.scope, self.facts, result = outer, known, self.frames.pop()
         return None if result is values.MISSING else result
 
-    def _bound(self, function: values.Function, args: list[Any], named: Keywords) -> dict[str, Any]:
-        """Names of a function's arguments and what they are."""
+    def _bindings(self, function: values.Function, args: list[Any], named: Keywords) -> dict[str, Any]:
+        """The values of a function's parameters, by name."""
         node, owner, decorators = function.node.args, function.owner, function.decorators
         if owner is not None and (owner.is_object or "classmethod" in decorators) and "staticmethod" not in decorators:
             args = [owner, *args]
@@ -222,7 +224,7 @@ class Calls(expressions.Expressions):
         return bound
 
     def _parameter(self, each: ast.arg, function: values.Function) -> Any:
-        """What an argument is where nothing gives it."""
+        """The default of a parameter."""
         if each.arg in self.settings:
             return self.setting(each.arg)
         if each.arg in function.defaults:
@@ -230,7 +232,7 @@ class Calls(expressions.Expressions):
         return values.UnknownValue(each.arg, self.source.place(each.lineno, each.col_offset + 1), (each.arg,))
 
     def define(self, statement: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Give a function its name."""
+        """Evaluate a function definition."""
         for decorator in statement.decorator_list:
             self.value(decorator)
         function = self.function(statement, statement.name)
@@ -238,7 +240,7 @@ class Calls(expressions.Expressions):
         self.functions.append(([*self.path, statement.name], function))
 
     def define_class(self, statement: ast.ClassDef) -> None:
-        """Give a class its name."""
+        """Evaluate a class definition."""
         names: dict[str, Any] = {}
         cls = values.Class(statement.name, names, [self.value(base) for base in statement.bases], statement)
         outer, before = self.scope, self.functions
@@ -256,4 +258,4 @@ class Calls(expressions.Expressions):
 
     @abstractmethod
     def block(self, statements: Sequence[ast.stmt]) -> str:
-        """Run statements, see `execute`."""
+        """Evaluate statements, see `statements`."""

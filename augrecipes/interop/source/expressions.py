@@ -1,4 +1,4 @@
-"""Expressions of Python source as values; what cannot be told stays an `UnknownValue` with its place."""
+"""Evaluation of expressions in Python source; an unknown one becomes an `UnknownValue` with its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from augrecipes.interop.source import functions, state, text, values
 from augrecipes.interop.source.functions import Key, truth
 
-_DEEPEST = 90  # expressions, statements and calls inside of each other
+_DEEPEST = 90  # nested expressions, statements and calls
 MOST_ROUNDS = 64  # of a comprehension or a loop
 _BASE = "_base_"
 Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
@@ -19,18 +19,18 @@ Comprehension = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 @dataclass(eq=False)
 class Expressions(state.State):
-    """What expressions are at a point of a file."""
+    """The evaluator's part for expressions."""
 
     @abstractmethod
     def call(self, node: ast.Call) -> Any:
-        """What a call returns, see `calls`."""
+        """The return value of a call, see `calls`."""
 
     @abstractmethod
     def run(self, function: values.Function, args: list[Any], named: dict[Any, Any]) -> Any:
-        """What a function of the file returns, see `calls`."""
+        """The return value of a function of the file, see `calls`."""
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression is."""
+        """The value of an expression."""
         self.spend()
         if self.depth > _DEEPEST:
             return self.unknown(node)
@@ -50,7 +50,7 @@ class Expressions(state.State):
             case ast.Constant(value=value) if isinstance(value, Key):
                 return value
             case ast.Name(id=name):
-                outside = values.OutsideName(values.USUAL.get(name, name), name in values.USUAL)
+                outside = values.OutsideName(values.USUAL_MODULES.get(name, name), name in values.USUAL_MODULES)
                 return self.scope.get(name, outside)
             case ast.Attribute(value=inner, attr=name):
                 return self.attribute(name, self.value(inner))
@@ -87,13 +87,13 @@ class Expressions(state.State):
         raise values.NotKnown
 
     def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
-        """What an operator makes of two values."""
+        """The result of a binary operator."""
         value = functions.binary(op, left, right)
         self.spend(len(value) if isinstance(value, list) else 0)
         return value
 
     def attribute(self, name: str, owner: Any) -> Any:
-        """An attribute of what is known."""
+        """An attribute of a known value."""
         match owner:
             case values.OutsideName(path=path, bound=bound):
                 return values.constant(f"{path}.{name}", bound)
@@ -111,7 +111,7 @@ class Expressions(state.State):
         raise values.NotKnown(owner)
 
     def items(self, nodes: Sequence[ast.expr]) -> list[Any]:
-        """Items of a list or arguments, with those of other lists spread in."""
+        """The items of a list, or positional arguments, with starred lists expanded."""
         items: list[Any] = []
         for node in nodes:
             inner = self.value(node.value if isinstance(node, ast.Starred) else node)
@@ -138,7 +138,7 @@ class Expressions(state.State):
         return mapping
 
     def merge(self, mapping: dict[Any, Any], other: Any, node: ast.expr) -> None:
-        """Put another mapping into one; one that is not known stands under the name None."""
+        """Update a mapping by another; an unknown one has the key None."""
         other = other.names if isinstance(other, values.Class) else other
         if not isinstance(other, Mapping):
             other = {None: self.unknown(node, other)}
@@ -190,7 +190,7 @@ class Expressions(state.State):
         return results
 
     def _generate(self, node: Comprehension, generators: Sequence[ast.comprehension], results: list[Any]) -> None:
-        """Add what a comprehension makes of the items of its first generator, and of all behind it."""
+        """Add the results of a comprehension over its first generator and the remaining ones."""
         if not generators:
             results.append(self._element(node))
             return
@@ -204,11 +204,11 @@ class Expressions(state.State):
 
         if not self.loop(items, take):
             self.assign(first.target, self.unknown(first.target))
-            self._generate(node, rest, [])  # for what is created in it
+            self._generate(node, rest, [])  # to find transforms created in it
             raise values.NotKnown(items)
 
     def loop(self, items: Any, act: Callable[[Any], Any]) -> bool:
-        """Act on one item after another, until one act returns something; False where they are not known."""
+        """Call `act` for each item until it returns something true; False if the items are unknown."""
         if not isinstance(items, list | tuple | Mapping | str) or len(items) > MOST_ROUNDS:
             return False
         any(map(act, [*items]))
@@ -222,7 +222,7 @@ class Expressions(state.State):
             return key, self.value(node.value)
 
     def function(self, node: Any, name: str) -> values.Function:
-        """A function as a value, with what its arguments are where nothing is given."""
+        """A function as a value, with the defaults of its parameters."""
         args = node.args
         named = [*args.posonlyargs, *args.args]
         pairs = [*zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True)]
@@ -231,10 +231,10 @@ class Expressions(state.State):
         return values.Function(node, self.scope, name, self.source.at(node), defaults)
 
     def assign(self, target: ast.expr, value: Any) -> None:
-        """Give a value a name."""
+        """Assign a value to a target."""
         match target:
             case ast.Name(id=name):
-                if name != _BASE or _BASE not in self.module:  # the names of the files that it lists were read before
+                if name != _BASE or _BASE not in self.module:  # the files that `_base_` lists were read before
                     self.scope.maps[0][name] = value
             case ast.Attribute(value=inner, attr=name):
                 owner = self.value(inner)

@@ -1,4 +1,4 @@
-"""Operators, functions, methods and constants of Python whose values are known, held within bounds."""
+"""Python's operators, functions and methods on known values, with limits on the size of results."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from augrecipes.interop.draft import FOREIGN
 from augrecipes.interop.source import values
 from augrecipes.interop.source.values import Mapped, NotKnown
 
-MOST_ITEMS = 10_000  # of a list or a text that is created
+MOST_ITEMS = 10_000  # of a created list or text
 _LARGEST = 2**63
-_LONGEST = 2_000  # of a text whose methods are called
+_LONGEST = 2_000  # characters of a text whose methods are called
 Key = str | int | float | None  # keys of mappings
 
-# Of each node of an operator, its function in `operator`.
+# The function in `operator` of each operator node.
 OPERATORS = {getattr(ast, node): getattr(operator, name) for node, name in FOREIGN["python"]["operators"].items()}
 OPERATORS |= {ast.In: lambda item, owner: item in owner, ast.NotIn: lambda item, owner: item not in owner}
 FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is wholly known, as deep as it goes within bounds."""
+    """Whether a value is fully known at all depths, and not too large."""
     left = [value]
     for item in left:
         spend()
@@ -44,10 +44,10 @@ def is_plain(value: Any) -> bool:
 
 
 def truth(value: Any) -> bool:
-    """Whether a value that is known counts as true.
+    """The truth value of a known value.
 
     Raises:
-        NotKnown: it is not known.
+        NotKnown: the value is unknown.
     """
     if isinstance(value, values.Created | values.Function | values.Class | values.Partial):
         return True
@@ -57,10 +57,10 @@ def truth(value: Any) -> bool:
 
 
 def binary(op: ast.operator, left: Any, right: Any) -> Any:
-    """Two values under an operator.
+    """The result of a binary operator.
 
     Raises:
-        NotKnown: they do not go together, or the result is too large.
+        NotKnown: the operator fails, or the result is too large.
 
     >>> binary(ast.Add(), (1, 2), (3,)), binary(ast.FloorDiv(), 7, 2)
     ((1, 2, 3), 3)
@@ -82,12 +82,12 @@ def binary(op: ast.operator, left: Any, right: Any) -> Any:
 
 
 def unary(op: ast.unaryop, value: Any) -> Any:
-    """A value under a sign, or what `not` makes of it."""
+    """The result of a unary operator."""
     return not truth(value) if isinstance(op, ast.Not) else plain(OPERATORS[type(op)], value)
 
 
 def joined(*parts: Any) -> str:
-    """An f-string of these parts."""
+    """The text of an f-string from its parts."""
     if not all(isinstance(each, int | float | str) and len(str(each)) <= 200 for each in parts):
         raise NotKnown(*parts)
     text: str = bounded("".join, map(str, parts))
@@ -95,22 +95,22 @@ def joined(*parts: Any) -> str:
 
 
 def compared(op: ast.cmpop, left: Any, right: Any) -> bool:
-    """Whether a comparison of two values holds; NotKnown where it cannot be told."""
+    """The result of a comparison; NotKnown if it depends on unknown values."""
     if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
         if isinstance(right if left is None else left, values.OutsideName | values.UnknownValue):
             raise NotKnown(left, right)
         return (left is right) == isinstance(op, ast.Is | ast.Eq)
     has_keys = isinstance(left, Key) and isinstance(right, Mapping) and None not in right
-    if has_keys and isinstance(op, ast.In | ast.NotIn):  # whatever the values are
+    if has_keys and isinstance(op, ast.In | ast.NotIn):  # keys are known even if values are not
         return (left in right) == isinstance(op, ast.In)
     return bool(plain(OPERATORS[type(op)], left, right))
 
 
 def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """A function of Python's own on known values.
+    """Call one of Python's own functions on known values.
 
     Raises:
-        NotKnown: an argument is not known, it fails, or the result is too large.
+        NotKnown: an argument is unknown, the call fails, or the result is too large.
     """
     if not (is_plain(args) and is_plain(named)):
         raise NotKnown(*args)
@@ -118,7 +118,7 @@ def plain(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 def bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """What a function returns; NotKnown where it fails, or the result is too large."""
+    """The return value of a function; NotKnown if it fails, or the result is too large."""
     try:
         result = function(*args, **named)
     except FAILURES:
@@ -137,10 +137,10 @@ def bounded(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 def items_of(value: Any) -> list[Any]:
-    """The items of what can be gone through.
+    """The items of an iterable as a list.
 
     Raises:
-        NotKnown: they are not known.
+        NotKnown: the value is unknown, no iterable, or too long.
     """
     if not isinstance(value, list | tuple | Mapping | str | range) or len(value) > MOST_ITEMS:
         raise NotKnown(value)
@@ -149,7 +149,7 @@ def items_of(value: Any) -> list[Any]:
 
 
 def pairs_of(value: Any) -> dict[Any, Any]:
-    """A mapping of pairs of keys and values; NotKnown for what holds others."""
+    """A mapping from pairs of keys and values; NotKnown for anything else."""
     pairs: list[Any] = items_of(value)
     if not all(isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], Key) for each in pairs):
         raise NotKnown(value)
@@ -185,16 +185,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"numpy.{name}": _plainly(getattr(math, same)) for name, same in FOREIGN["python"]["numpy"].items()},
     **{f"math.{name}": _plainly(getattr(math, name)) for name in FOREIGN["python"]["math"]},
 }  # fmt: skip
-MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # with attributes, by the last name, whoever's they are
+MAPPINGS = frozenset(FOREIGN["python"]["mappings"])  # classes of mappings with attributes, of any package
 _METHODS: dict[type, list[str]] = {kind: FOREIGN["python"]["methods"][kind.__name__] for kind in (list, dict, str)}
-_OF_ARRAYS = ("item", "tolist", "astype")  # which lists and numbers stand for
+_OF_ARRAYS = ("item", "tolist", "astype")  # methods of arrays, for which lists and numbers stand
 
 
 def method(name: str, owner: Any, *args: Any, **named: Any) -> Any:
-    """What a method of a text, a list or a mapping returns, or of an array, which is a list here.
+    """The return value of a method of a text, list, mapping or array (a list here).
 
     Raises:
-        NotKnown: it has none that is known, or the arguments are not, or the result is too large.
+        NotKnown: the method or an argument is unknown, or the result is too large.
 
     >>> method("lower", "Train"), method("get", {"a": 1}, "b", 2)
     ('train', 2)
@@ -209,7 +209,7 @@ def method(name: str, owner: Any, *args: Any, **named: Any) -> Any:
             raise NotKnown(owner, *args)
         return plain(getattr(owner, name), *args, **named)
     if name == "extend" and not isinstance(args[0] if args else (), list | tuple):
-        name = "append"  # what is not known stands for itself
+        name = "append"  # an unknown list becomes one unknown item
     if len(owner) + len(args[0] if name == "extend" and args else args) > MOST_ITEMS:
         raise NotKnown(*args)
     spend(len(args[0]) if name == "extend" and args else 1)
@@ -223,7 +223,7 @@ def method(name: str, owner: Any, *args: Any, **named: Any) -> Any:
 
 
 def called(function: Callable[..., Any], args: Sequence[Any], named: Mapping[Any, Any]) -> Any:
-    """What a function returns; NotKnown where it does not take these arguments."""
+    """The return value of a function; NotKnown if it fails on these arguments."""
     try:
         return function(*args, **named)
     except FAILURES:
@@ -231,7 +231,7 @@ def called(function: Callable[..., Any], args: Sequence[Any], named: Mapping[Any
 
 
 def item_of(owner: Any, key: Any) -> Any:
-    """An item, or a slice, of what is known."""
+    """An item or slice of a known value."""
     if isinstance(owner, dict) and isinstance(key, Key) and key in owner:
         return owner[key]
     if isinstance(owner, str | list | tuple) and len(owner) <= MOST_ITEMS:

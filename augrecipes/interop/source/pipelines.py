@@ -1,7 +1,7 @@
-"""The pipelines among what a file creates, each with the names that lead to it, over several readings of the file.
+"""The pipelines in a Python file, each with the names that lead to it, from several readings of the file.
 
-A test that the file does not tell is decided by the reading: of those that tell training from evaluation, one reading
-is for each; any other is taken as true, and a reading in which it is false shows which pipelines depend on it.
+A reading decides the tests whose value is unknown: for tests that separate training from evaluation there is a reading
+for each; any other test is taken as true, and a reading in which it is false shows which pipelines depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 _USUAL = "train_pipeline"
-NAMES = frozenset({*torchvision.PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.HOLDING})
+NAMES = frozenset({*torchvision.PARAMETERS, *CLASSES, *REFUSED, *GROUPS, *OUTPUTS, FLIP, *transforms.CONTAINERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Match:
 
     Attributes:
         path: keys or names that lead to it, joined by dots.
-        place: where it starts.
+        place: its start.
         calls: its transforms in order, or one Compose of them.
-        settings: what the Compose is given next to them.
-        missing: what of it is not known.
-        assumed: tests that cannot be told, and what was assumed, in words.
-        has_defaults: it is as the file, or its function where nothing is said, creates it.
+        settings: further arguments of the Compose.
+        missing: its unknown parts.
+        assumed: unknown tests, and the assumptions about them, in words.
+        has_defaults: whether the file creates it without arguments, or by a function with all its defaults.
     """
 
     path: str
@@ -51,10 +51,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TestChoice:
-    """A file as one way of deciding the tests that it does not tell has it.
+    """The decisions of one reading on unknown tests.
 
     Attributes:
-        evaluating: tests that tell training from evaluation are those of evaluation.
+        evaluating: whether tests that separate training from evaluation are decided for evaluation.
         flipped: tests that are taken as false; all others are taken as true.
     """
 
@@ -72,10 +72,10 @@ PathMatches = dict[tuple[str, int], tuple[Match, Test | None]]
 
 
 def matches(readings: Mapping[TestChoice, statements.Evaluator]) -> Iterator[Match]:
-    """Every pipeline of a file, each that differs by a name of its own.
+    """Yield every pipeline of a file; those that differ between readings get different paths.
 
     Args:
-        readings: for training, for evaluation where a test tells these apart, and of both with each test flipped.
+        readings: for training, for evaluation if a test separates these, and both with each test flipped.
     """
     found = {reading: _path_matches(evaluator) for reading, evaluator in readings.items()}
     for key in dict.fromkeys(key for each in found.values() for key in each):
@@ -101,11 +101,11 @@ def _differ(one: Match, other: Match) -> bool:
 
 def _assumption(test: Test) -> str:
     setting = transforms.setting_of(test.roots)
-    return f"{transforms.UNTOLD} `{test.text}` in line {test.at.line}; it was taken as true{setting}"
+    return f"{transforms.NOT_IN_FILE} `{test.text}` in line {test.at.line}; it was taken as true{setting}"
 
 
 def _path_matches(evaluator: statements.Evaluator) -> PathMatches:
-    """The pipelines of a reading, by path and number, each with the last test of a phase in front of it."""
+    """The pipelines of a reading by path and number, each with the last test of a phase before it."""
     result: PathMatches = {}
     names: dict[str, list[str]] = {}
     for each in _pipelines(evaluator):
@@ -119,16 +119,16 @@ def _path_matches(evaluator: statements.Evaluator) -> PathMatches:
 
 
 def _pipelines(evaluator: statements.Evaluator) -> Iterator[NamedValue]:
-    """What was created and is part of nothing else: each Compose; else groups and lists; else lone transforms."""
-    holders = [each.value for each in evaluator.created if each.value.name in transforms.HOLDING]
+    """Yield created values that are not part of another: each Compose, then groups, then lists."""
+    holders = [each.value for each in evaluator.created if each.value.name in transforms.CONTAINERS]
     inside = {id(part) for part in walk([[each.args, each.named] for each in holders])}
     alone = [each for each in evaluator.created if id(each.value) not in inside]
     composes = [each for each in alone if each.value.name in transforms.COMPOSES]
-    whole = [each for each in alone if each.value.name == timm.WHOLE and each.value.path.startswith("timm.")]
+    whole = [each for each in alone if each.value.name == timm.CREATE_TRANSFORM and each.value.path.startswith("timm.")]
     mixing = [
         each
         for each in alone
-        if each.value.name in {*torchvision.MIXING, *transforms.HOLDING}
+        if each.value.name in {*torchvision.MIXING, *transforms.CONTAINERS}
         and torchvision.mixes(transforms.call_of(each.value))
     ]
     lists = [each for each in evaluator.containers if _is_list(each.value) and inside.isdisjoint(map(id, each.value))]
@@ -139,13 +139,13 @@ def _pipelines(evaluator: statements.Evaluator) -> Iterator[NamedValue]:
     for several in ([*composes, *whole, *mixing], groups, [*lists, *configs]):
         seen: set[int] = set()
         for each in several:
-            if id(each.value) not in seen:  # else it is the same list under another name, or a part of a longer one
+            if id(each.value) not in seen:  # otherwise an alias, or part of a longer list
                 yield each
             seen.update(map(id, walk(each.value)))
 
 
 def _is_list(value: Any) -> bool:
-    """Whether a list is one of transforms, and of nothing else."""
+    """Whether all items of a list are transforms, and some of them known."""
     if not isinstance(value, list | tuple):
         return False
     budget.spend(len(value))
@@ -162,7 +162,7 @@ def _is_ours(created: Created) -> bool:
 
 
 def _match(path: tuple[str, ...], value: Any) -> Match:
-    budget.spend(50)  # what it costs to compare it with others, too
+    budget.spend(50)  # includes the cost of comparing it with others
     missing: list[draft.LeftOut] = []
     if isinstance(value, Created):
         call = transforms.call_of(value, missing)
@@ -177,15 +177,15 @@ def _match(path: tuple[str, ...], value: Any) -> Match:
 
 
 def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match | None]:
-    """The pipeline for training, and the one for validation where there is one.
+    """The pipeline for training, and the pipeline for validation or None.
 
     Args:
-        matches: all of them.
-        key: the path that the user named, or the beginning or the end of it; empty: none.
+        matches: all pipelines.
+        key: the user's path, or its beginning or end; empty: none.
         place: for messages.
 
     Raises:
-        RecipeError: several could be meant, or none has the name.
+        RecipeError: several pipelines match, or none.
     """
     if key:
         named = _named(matches, key)
@@ -202,7 +202,7 @@ def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match |
     training = [each for each in training if each.path == _USUAL] or training
     training = training if key else [_with_defaults(each, matches) for each in training]
     budget.spend(len(training) ** 2 // 4)
-    training = _different([each for each in training if not _is_otherwise(each, training)])
+    training = _distinct([each for each in training if not _is_other_branch(each, training)])
     if len(training) > 1:
         what = f"several pipelines{f' at {key!r}' if key else ''}"
         raise draft.wrong(f"{what}; name one, as in `--key {training[0].path}`: there are {several(training)}", place)
@@ -211,27 +211,27 @@ def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match |
 
 
 def _with_defaults(match: Match, others: list[Match]) -> Match:
-    """A pipeline as its function creates it where nothing is said, if it does."""
+    """The same pipeline created with its function's defaults, if there is one."""
     usual = (each for each in others if each.place == match.place and each.has_defaults)
     return match if match.has_defaults else next(usual, match)
 
 
 def _named(matches: list[Match], key: str) -> list[Match]:
-    """Those whose path is the key; else begins with it, or ends with it."""
+    """The pipelines whose path equals the key, or else begins with it, or else ends with it."""
     whole = [each for each in matches if each.path == key] or [
         each for each in matches if each.path.startswith(f"{key}.")
     ]
     return whole or [each for each in matches if f".{each.path}".endswith(f".{key}")]
 
 
-def _different(matches: list[Match]) -> list[Match]:
-    """Without those that say the same as one before them."""
-    said = [[(call.name, call.args, call.unread) for one in each.calls for call in one.walk()] for each in matches]
-    return [each for index, each in enumerate(matches) if said[index] not in said[:index]]
+def _distinct(matches: list[Match]) -> list[Match]:
+    """The pipelines without later duplicates."""
+    texts = [[(call.name, call.args, call.unread) for top in each.calls for call in top.walk()] for each in matches]
+    return [each for index, each in enumerate(matches) if texts[index] not in texts[:index]]
 
 
-def _is_otherwise(matches: Match, others: list[Match]) -> bool:
-    """Whether it is the other way of a test that cannot be told, beside the one where it holds."""
+def _is_other_branch(matches: Match, others: list[Match]) -> bool:
+    """Whether a pipeline is from the false branch of an unknown test, and the true branch has one, too."""
     *before, last = matches.path.split(".")
     first = ".".join([*before, last.removeprefix("not_")])
     return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)

@@ -1,6 +1,6 @@
-"""Pipelines of Python source, each with the names that lead to it; nothing of the source is run.
+"""Reads the pipelines of Python source, with the names that lead to them; the source is not run.
 
-Files that `_base_` names, as MM's configs do, are read first.
+Files that `_base_` names, as in MM's configs, are read first.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from augrecipes.recipe import limits
 from augrecipes.recipe.nodes import NOWHERE
 
 _BASE, _DELETE = "_base_", "_delete_"
-_DEEPEST = 8  # files that extend each other
-_FOR_FLIPPED = 0.45  # of the budget, that is left for what readings with a flipped test find
+_DEEPEST = 8  # chain of `_base_` files
+_RESERVED = 0.45  # the fraction of the budget kept for the pipelines of readings with a flipped test
 
 
 @dataclass(slots=True)
 class SourceReading:
-    """What a file says, as far as it can be told."""
+    """The result of reading a Python file."""
 
     matches: tuple[Match, ...]  # its pipelines of objects
-    names: dict[str, Any]  # what its names are, for configs that name classes in mappings
-    notes: list[str] = field(default_factory=list)  # what was not read, in words
+    names: dict[str, Any]  # its top-level values, for configs that name classes in mappings
+    notes: list[str] = field(default_factory=list)  # notes on parts that were not read
 
 
 def read(
     text: str, file: str, settings: Mapping[str, Any] = {}, wanted: str = "", root: Path | None = None, depth: int = 0
 ) -> SourceReading:
-    """Every pipeline of a file of Python, and what its names are, with those of files that it extends.
+    """All pipelines and top-level values of a Python file, including those of its `_base_` files.
 
     Args:
-        text: what it says.
+        text: the file's text.
         file: its name, for places.
-        settings: values for what cannot be known, by expression: `{"cfg.size": 512}`.
-        wanted: a function that is to be run even where the file calls it: its name, or `Class.method`.
-        root: the folder that no `_base_` leads out of; None: no other file is read.
-        depth: how many files extend each other by now.
+        settings: values for unknown expressions: `{"cfg.size": 512}`.
+        wanted: a function to run even if the file calls it: its name, or `Class.method`.
+        root: the folder that no `_base_` may leave; None: no other file is read.
+        depth: the length of the chain of `_base_` files so far.
 
     Raises:
-        RecipeError: it is no Python; or nothing in it is called as a setting is.
+        RecipeError: the text is not Python; or no expression matches a setting.
 
     >>> text = "import albumentations as A\\ntrain = A.Compose([A.RandomCrop(height=2 * 32, width=64)])"
     >>> (match,) = read(text, "t.py").matches
@@ -62,7 +62,7 @@ def read(
     base: dict[str, Any] = {}
     notes: list[str] = []
     for other in _bases(source):
-        if (reading := _other(other, file, root, depth, notes)) is not None:
+        if (reading := _read_base(other, file, root, depth, notes)) is not None:
             base = _extended(base, reading.names)
             notes += reading.notes
     try:
@@ -76,7 +76,8 @@ def read(
     if unread or any(each.exhausted for each in readings.values()):
         notes.append("The file asks for more work than reading may take: what comes late in it may be missing here.")
     if unread:
-        way = f"{transforms.UNTOLD} {unread} more tests, which were taken as true: leave only the pipeline in the file"
+        tests = f"{transforms.NOT_IN_FILE} {unread} more tests, which were taken as true"
+        way = f"{tests}: leave only the pipeline in the file"
         pipelines = tuple(replace(each, assumed=(*each.assumed, way)) for each in pipelines)
     own = {key: value for key, value in readings[TestChoice()].module.items() if key != _BASE}
     return SourceReading(pipelines, _extended(base, own) if base else own, notes)
@@ -85,7 +86,7 @@ def read(
 def _readings(
     source: SourceText, settings: Mapping[str, Any], wanted: str, base: Mapping[str, Any]
 ) -> tuple[dict[TestChoice, statements.Evaluator], int]:
-    """A file read for training, for evaluation and with each test flipped; and how many tests are left."""
+    """Readings of a file for training, for evaluation and with each test flipped; and the number of tests left out."""
     nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_transform(node)]
     calls = sorted((node.lineno, node.col_offset, id(node)) for node in nodes)
     relevant = cache(partial(relevant_names, source, calls))
@@ -105,7 +106,7 @@ def _readings(
     for now, before in queue:
         tests = readings[now].tests
         for test in (test for text, test in tests.items() if text not in before and not role(test.label)):
-            if budget.spend(0) < _FOR_FLIPPED:
+            if budget.spend(0) < _RESERVED:
                 unread += 1
             else:
                 flipped = TestChoice(now.evaluating, (*now.flipped, test))
@@ -125,8 +126,8 @@ def _bases(source: SourceText) -> list[str]:
     return [each for each in names if each.endswith(".py")]
 
 
-def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> SourceReading | None:
-    """A file that another one extends; None where it is not read: `notes` says why."""
+def _read_base(other: str, file: str, root: Path | None, depth: int, notes: list[str]) -> SourceReading | None:
+    """Read a `_base_` file; None if it is not read, with a note why."""
     path, why = Path(file).parent / other, ""
     try:
         if root is None:
@@ -143,7 +144,7 @@ def _other(other: str, file: str, root: Path | None, depth: int, notes: list[str
 
 
 def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """A mapping as the framework makes it of a base and of what a file says itself."""
+    """A base mapping updated by a file's own, recursively, as MM's frameworks merge configs."""
     budget.spend(len(base) + len(own))
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
         return dict(own)

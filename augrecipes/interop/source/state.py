@@ -1,6 +1,6 @@
-"""What the evaluator knows at a point of a file: names, facts, and the tests that the file does not tell.
+"""State: names and facts that the evaluator knows at a point of a file, and its decisions on unknown tests.
 
-A reading decides each of these tests one way; other readings of the file decide them otherwise.
+A reading decides each unknown test one way; other readings of the file decide otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from augrecipes.interop.source.functions import truth
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - the evaluator stops, and says so
-    """More was to be evaluated than a file may ask for."""
+    """The budget for evaluating a file is used up."""
 
 
 @dataclass(eq=False)
@@ -29,17 +29,17 @@ class State(ABC):
 
     Attributes:
         source: the file.
-        settings: values that the user gave, by expression.
-        decide: whether a test holds that the file does not tell.
-        calls: of transforms: line, column and id, in order.
-        used: the settings that were asked for.
+        settings: the user's values, by expression.
+        decide: decides an unknown test.
+        calls: calls of transforms: line, column and id, in order.
+        used: the settings that were read.
         path: names that lead to this point.
-        facts: tests by their text, as this reading has them from here on.
+        facts: decided tests by their text.
         relevant: names that the transforms of the file depend on.
-        tests: those that `decide` was asked about and that may matter to transforms, by their text.
-        phase: the last of them that tells training from evaluation.
-        open: ids of the nodes that these are.
-        reached: ids of the calls that were evaluated, or that stand in the other branch of a test of `tests`.
+        tests: decided tests that may matter to transforms, by their text.
+        phase: the last decided test that separates training from evaluation.
+        open: ids of the decided tests' nodes.
+        reached: ids of calls that were evaluated, or are in the other branch of a test in `tests`.
     """
 
     source: text.SourceText
@@ -62,11 +62,11 @@ class State(ABC):
 
     @abstractmethod
     def value(self, node: ast.expr) -> Any:
-        """What an expression is, see `expressions`."""
+        """The value of an expression, see `expressions`."""
 
     @contextmanager
     def named(self, name: Any) -> Iterator[None]:
-        """Append a name to those that lead here."""
+        """Append a name to `path` inside the block."""
         path = len(self.path)
         self.path += [name] if name and isinstance(name, str) else []
         try:
@@ -75,18 +75,18 @@ class State(ABC):
             del self.path[path:]
 
     def spend(self, steps: int = 1) -> None:
-        """Count work."""
+        """Count work; BudgetExceeded beyond the evaluator's part of the budget."""
         if budget.spend(steps) < budget.FOR_MATCHES:
             raise BudgetExceeded
 
     def setting(self, path: str) -> Any:
-        """The value that the user gave for an expression."""
+        """The user's value for an expression."""
         self.used.add(path)
         return deepcopy(self.settings[path])
 
     def unknown(self, node: ast.expr, *parts: Any) -> values.UnknownValue:
-        """An expression that cannot be told, and the names that it needs."""
-        budget.spend(12)  # what it costs to find the names
+        """The UnknownValue of an expression, with the names that it depends on."""
+        budget.spend(12)  # the cost of finding the names
         path = text.dotted(node)
         known = [root for part in parts if isinstance(part, values.UnknownValue) for root in part.roots]
         roots = tuple(dict.fromkeys([path] if path else known + text.names_in(node, self.scope.get)))[:4]
@@ -95,12 +95,12 @@ class State(ABC):
     # Tests.
 
     def branch(self, node: ast.expr, ways: Sequence[Any], act: Callable[[bool], Any]) -> Any:
-        """Act as a test says, in a branch of its name where the file does not tell.
+        """Evaluate the branch of a test; for an unknown test inside a path named after it.
 
         Args:
             node: the test.
-            ways: nodes of what runs where it holds, and where it fails.
-            act: takes whether it holds.
+            ways: the nodes of the true and the false branch.
+            act: called with the test's value.
         """
         with suppress(values.NotKnown):
             return act(truth(self.value(node)))
@@ -119,7 +119,7 @@ class State(ABC):
             return act(holds)
 
     def matters(self, ways: Sequence[Any]) -> bool:
-        """Whether transforms may depend on which of these ways a test takes."""
+        """Whether transforms may depend on the choice between two branches."""
         names = self.relevant()
         if not isinstance(ways[0], list):
             return not names.isdisjoint(self.path) or any(map(self.transforms_in, ways))
@@ -129,7 +129,7 @@ class State(ABC):
         return any(isinstance(node, leaves) or names & text.words_of(node, self.source)[0] for node in nodes)
 
     def _undecided(self, node: ast.expr) -> ast.expr:
-        """The part of a test on which it depends, where only one of its parts cannot be told."""
+        """The only unknown part of a test; the test itself if several parts are unknown."""
         while isinstance(node, ast.BoolOp):
             unsure = [part for part in node.values if not self.is_known(part)]
             if len(unsure) != 1:
@@ -138,14 +138,14 @@ class State(ABC):
         return node
 
     def is_known(self, node: ast.expr) -> bool:
-        """Whether a test can be told."""
+        """Whether the value of a test is known."""
         with suppress(values.NotKnown):
             truth(self.value(node))
             return True
         return False
 
     def pass_over(self, nodes: Any) -> None:
-        """Count the transforms in some nodes as reached: another reading does."""
+        """Count the transforms in some nodes as reached, since another reading reaches them."""
         for node in nodes if isinstance(nodes, list) else [nodes]:
             self.reached.update(self.transforms_in(node))
 

@@ -1,4 +1,4 @@
-"""Statements of Python source, gone through without running them, and the functions that the file never calls."""
+"""Evaluation of statements in Python source without running them, and of functions that the file never calls."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from augrecipes.interop.source.values import MISSING, Class, Function, NotKnown,
 
 _ENDS = ast.Return | ast.Raise | ast.Break | ast.Continue
 _LONGEST_PATH = 64
-NO_DEFAULTS = "<no defaults>"  # among the names that lead to what a function creates without some of its defaults
+NO_DEFAULTS = "<no defaults>"  # in the path of values that a function creates without some of its defaults
 
 
 @dataclass(eq=False)
 class Evaluator(Calls):
-    """Goes through a file once, and keeps what is created and every list that has a name."""
+    """Evaluates a file once, and records created values and named lists."""
 
     exhausted: bool = False
-    alone: set[int] = field(default_factory=set)  # functions and classes that were run by themselves
+    alone: set[int] = field(default_factory=set)  # functions and classes that were run separately
 
     def _name_of(self, target: ast.expr) -> str:
-        """The name that an assignment gives, keys that are known among it; `self` goes without saying."""
+        """The name of an assignment's target, with known keys and without `self`."""
         name = text.dotted(target)
         if not name and isinstance(target, ast.Subscript) and isinstance(key := self.value(target.slice), str):
             name = f"{text.dotted(target.value)}.{key}"
         return name.removeprefix("self.").strip(".")
 
-    def _give(self, targets: list[ast.expr], value: ast.expr) -> None:
-        """Assign a value; of several that are assigned at once, each under its name."""
+    def _assign_all(self, targets: list[ast.expr], value: ast.expr) -> None:
+        """Assign a value to targets; a tuple item by item, each under its own name."""
         target = targets[0]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             result: Any = tuple(self._named_value(*pair) for pair in zip(target.elts, value.elts, strict=True))
@@ -50,7 +50,7 @@ class Evaluator(Calls):
         return result
 
     def block(self, statements: Sequence[ast.stmt]) -> str:
-        """Go through statements; how they end: empty, where the last one is passed."""
+        """Evaluate statements; return how they end (`return`, `break`, ...), empty after the last one."""
         path = len(self.path)
         try:
             for number, statement in enumerate(statements):
@@ -74,9 +74,9 @@ class Evaluator(Calls):
     def _statement(self, statement: ast.stmt) -> str:
         match statement:
             case ast.Assign(targets=targets, value=value):
-                self._give(targets, value)
+                self._assign_all(targets, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                self._give([target], value)
+                self._assign_all([target], value)
             case ast.AugAssign(target=target, op=op, value=value):
                 self._augment(target, op, value)
             case ast.Expr(value=value):
@@ -93,7 +93,7 @@ class Evaluator(Calls):
             case ast.For() | ast.AsyncFor():
                 return self._for(statement)
             case ast.While(test=test):
-                self._unsure(statement, test)
+                self._unknown_loop(statement, test)
             case ast.With(body=body) | ast.AsyncWith(body=body):
                 return self.block(body)
             case ast.Try():  # as if nothing failed
@@ -131,7 +131,7 @@ class Evaluator(Calls):
         self.assign(target, result)
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> str:
-        """The branch of a test; of one that the file does not tell, never the branch that ends in an error."""
+        """Evaluate the branch of a test; for an unknown test never a branch that ends in `raise`."""
         ways, ends = (body, orelse), [bool(each) and isinstance(each[-1], _ENDS) for each in (body, orelse)]
         fails = [each and isinstance(way[-1], ast.Raise) for each, way in zip(ends, ways, strict=True)]
         if fails[0] != fails[1] and not self.is_known(test):
@@ -145,7 +145,7 @@ class Evaluator(Calls):
 
         path = len(self.path)
         end: str = self.branch(test, ways, act)
-        self.path += names if len(self.path) < _LONGEST_PATH else []  # what follows is of this branch alone
+        self.path += names if len(self.path) < _LONGEST_PATH else []  # the rest of the block belongs to this branch
         return end
 
     def _for(self, statement: ast.For | ast.AsyncFor) -> str:
@@ -157,14 +157,14 @@ class Evaluator(Calls):
             return ends[-1] not in ("", "continue")
 
         if not self.loop(self.value(statement.iter), take):
-            self._unsure(statement, statement.iter)
+            self._unknown_loop(statement, statement.iter)
         end = ends[-1] if ends else ""
         if end in ("return", "raise"):
             return end
         return "" if end == "break" else self.block(statement.orelse)
 
-    def _unsure(self, loop: ast.For | ast.AsyncFor | ast.While, head: ast.expr) -> None:
-        """Go through what runs nobody knows how often: what it gives names is not known, nor what it adds to lists."""
+    def _unknown_loop(self, loop: ast.For | ast.AsyncFor | ast.While, head: ast.expr) -> None:
+        """Evaluate a loop of unknown length: names that it assigns, and items that it appends, become unknown."""
         for node in ast.walk(loop):
             self.spend()
             match node:
@@ -182,30 +182,30 @@ class Evaluator(Calls):
     # A whole file.
 
     def read(self, wanted: str = "") -> None:
-        """Go through the file, then through what it never calls, and what is wanted by name."""
+        """Evaluate the file, then functions that it never calls, and the wanted one."""
         try:
             for statement in self.source.tree.body:
-                self.block([statement])  # one that fails is not the end of a module that is read
+                self.block([statement])  # a failing statement does not end the module
             while self.functions or self.classes:
                 functions, classes = self.functions, self.classes
                 self.functions, self.classes = [], []
                 for path, cls in classes:
-                    self._class_alone(path, cls, wanted)
+                    self._run_uncalled_class(path, cls, wanted)
                 for path, function in functions:
                     if id(function.node) not in self.alone:
                         self.alone.add(id(function.node))
-                        self._alone(path, function, ".".join(path) == wanted)
+                        self._run_uncalled(path, function, ".".join(path) == wanted)
         except BudgetExceeded:
             self.exhausted = True
 
     def _is_new(self, node: ast.AST) -> bool:
-        """Whether calls in a function have not been reached."""
+        """Whether a function has calls that were not reached."""
         return not self.reached.issuperset(self.transforms_in(node))
 
-    def _alone(self, path: list[str], function: Function, wanted: bool) -> None:
-        """Run a function that nothing calls with its defaults; then, for what they hide, without those that are tested.
+    def _run_uncalled(self, path: list[str], function: Function, wanted: bool) -> None:
+        """Run a function with its defaults; then, to reach other branches, without the defaults that it tests.
 
-        Without any at last, where a test is of an attribute of one.
+        Finally without any default, for tests of a parameter's attribute.
         """
         outer, tested = self.path, text.tested_names(function.node)
         called = not self.reached.isdisjoint(self.transforms_in(function.node))  # with other arguments
@@ -222,8 +222,8 @@ class Evaluator(Calls):
             finally:
                 self.path = outer
 
-    def _class_alone(self, path: list[str], cls: Class, wanted: str) -> None:
-        """Run the methods of a class of which nothing makes an object, on one object."""
+    def _run_uncalled_class(self, path: list[str], cls: Class, wanted: str) -> None:
+        """Run the methods of a class that is never instantiated, on one object."""
         methods = [each for each in cls.names.values() if isinstance(each, Function)]
         new = any(self._is_new(each.node) for each in methods) or wanted.partition(".")[0] == path[-1]
         if not new or id(cls.node) in self.alone:
@@ -233,4 +233,4 @@ class Evaluator(Calls):
         for each in sorted(methods, key=lambda each: each.name != "__init__"):
             begins = each.name == "__init__"
             named = path if begins else [*path, each.name]
-            self._alone(named, replace(each, owner=instance), begins or ".".join(named) == wanted)
+            self._run_uncalled(named, replace(each, owner=instance), begins or ".".join(named) == wanted)

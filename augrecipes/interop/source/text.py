@@ -1,4 +1,4 @@
-"""The text of a file of Python as a tree; and the tests and names in it."""
+"""Parsing of Python source, and the tests and names in it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from augrecipes.recipe.nodes import Place
 
 _NAME = "<source to import>"
 _WORD = re.compile(r"[^\W\d]\w*")
-_LONGEST = 80  # of an expression in messages
-_FEW = 40  # parts of an expression that are inspected for names
+_LONGEST = 80  # characters of an expression in messages
+_FEW = 40  # parts of an expression inspected for names
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A file that was read.
+    """A parsed Python file.
 
     Attributes:
-        file: as the user named it.
-        tree: what it says.
-        lines: its lines, as bytes: columns of the tree count these.
+        file: the file as the user named it.
+        tree: the syntax tree.
+        lines: its lines as bytes, which the tree's columns count.
     """
 
     file: str
@@ -38,15 +38,15 @@ class SourceText:
     lines: list[bytes]
 
     def place(self, line: int, col: int = 1) -> Place:
-        """A line as users count it."""
+        """The Place of a line."""
         return Place(self.file, line, col)
 
     def at(self, node: ast.expr | ast.stmt) -> Place:
-        """Where a node stands."""
+        """The Place of a node."""
         return self.place(node.lineno, node.col_offset + 1)
 
     def text(self, node: ast.expr) -> str:
-        """What a node is written as, on one line."""
+        """The source text of a node, on one line."""
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         result = self.lines[first][node.col_offset : node.end_col_offset if first == last else None][: 8 * _LONGEST]
         if first != last:
@@ -56,39 +56,39 @@ class SourceText:
 
 
 def parse(text: str, file: str) -> SourceText:
-    """Read a text as Python; nothing of it is run.
+    """Parse a text as Python, without running it.
 
     Raises:
-        RecipeError: it is no Python, or nested too deeply; names the line.
+        RecipeError: it is not Python, or nested too deeply; the error names the line.
 
     >>> parse("size = 3", "train.py").tree.body[0].lineno
     1
     """
-    # As Python's parser counts them; of a form feed it makes no line.
+    # As Python's parser counts lines: a form feed is not a line break.
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
     try:
         tree = _parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = Place(file, getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
-        said = getattr(error, "msg", None) or str(error) or "nested too deeply"
-        raise wrong(f"no Python that can be read: {said}", place, "", "E603") from None
+        message = getattr(error, "msg", None) or str(error) or "nested too deeply"
+        raise wrong(f"no Python that can be read: {message}", place, "", "E603") from None
     return SourceText(file, tree, lines)
 
 
 def _parsed(text: str) -> ast.Module:
-    """Source as Python's parser has it, which warns of nothing that it finds odd in there.
+    """Parse source without warnings about it.
 
-    The time that the parser takes for a name with dots, for an f-string or a line grows with its square.
+    The parser's time is quadratic in the length of a dotted name, an f-string or a line.
     """
     if any(sum(map(line.count, ".;|{")) > 20_000 for line in text.split("\n")):
         raise ValueError("too much in one line")
-    # By the name of the source: what else threads of the process warn of at the same time is told as ever.
+    # Filtered by the source's name: warnings of other threads stay.
     warnings.filterwarnings("ignore", module=re.escape(_NAME))
     return ast.parse(text, _NAME)
 
 
 def dotted(node: ast.expr) -> str:
-    """An expression as names joined by dots, keys of mappings among them; empty where it is more than that.
+    """An expression of names and constant keys as names joined by dots; empty for any other expression.
 
     >>> dotted(ast.parse("cfg['data'].size").body[0].value), dotted(ast.parse("f(x).y").body[0].value)
     ('cfg.data.size', '')
@@ -114,7 +114,7 @@ def dotted(node: ast.expr) -> str:
 
 
 def names_in(node: ast.expr, value_of: Callable[[str], Any]) -> list[str]:
-    """Names in an expression that stand for nothing that is known; those that are called are not among them."""
+    """Names of unknown values in an expression, without names of called functions."""
     names: list[str] = []
     left: list[ast.AST] = [node]
     for each in left:
@@ -131,12 +131,12 @@ def names_in(node: ast.expr, value_of: Callable[[str], Any]) -> list[str]:
     return names
 
 
-# What transforms depend on.
+# Names that transforms depend on.
 
 
 @lru_cache(maxsize=64)  # each reading of a file asks
 def tested_names(node: ast.AST) -> frozenset[str]:
-    """Names in the tests of a function."""
+    """The names in the tests of a function."""
     nodes = [*ast.walk(node)]
     spend(len(nodes) // 2)
     tests = (each.test for each in nodes if isinstance(each, ast.If | ast.IfExp))
@@ -151,7 +151,7 @@ def words_of(statement: ast.stmt, source: SourceText) -> tuple[set[str], set[str
 
 
 def relevant_names(source: SourceText, calls: Sequence[tuple[int, int, int]]) -> frozenset[str]:
-    """Words that some calls (line, column, id) depend on, as far as the statements of a file tell."""
+    """Names that some calls (line, column, id) depend on, by a scan of the words in statements."""
     ends = [line for line, _, _ in calls]
     statements = [each for each in ast.walk(source.tree) if isinstance(each, ast.stmt) and not hasattr(each, "body")]
     names: set[str] = set()
@@ -164,16 +164,16 @@ def relevant_names(source: SourceText, calls: Sequence[tuple[int, int, int]]) ->
     return frozenset(names)
 
 
-# Tests that cannot be told: what they are called, what is assumed of them, and what names say of training.
+# Unknown tests: their names, and what names say of training and evaluation.
 
-# Comparisons by their sign, those that negate another one by that one's.
+# The sign of each comparison; a negated comparison has that of its opposite.
 _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "==", ast.Is: "is", ast.IsNot: "is", ast.In: "in", ast.NotIn: "in",
 }  # fmt: skip
 
 
 def _label(node: ast.expr) -> str:
-    """A name for the branch where a test holds: what a value is compared with, or the name that is tested.
+    """A name for the true branch of a test: the value that is compared with, or the tested name.
 
     >>> _label(ast.parse("phase == 'train'").body[0].value), _label(ast.parse("cfg.is_train").body[0].value)
     ('train', 'is_train')
@@ -195,7 +195,7 @@ def _label(node: ast.expr) -> str:
 
 
 def test_of(node: ast.expr, source: SourceText, value_of: Callable[[str], Any]) -> Test:
-    """A test, without what negates it."""
+    """The Test of an expression, with negations removed."""
     negated = False
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         node, negated = node.operand, not negated
@@ -212,12 +212,12 @@ def _word(text: str) -> str:
     return re.sub(r"\W+", "_", text)[:40]
 
 
-_WORDS: dict[str, list[str]] = FOREIGN["words"]  # of names that speak of training or of evaluation
+_WORDS: dict[str, list[str]] = FOREIGN["words"]  # words in names that indicate training or evaluation
 _NOT = {"train": "eval", "augment": "eval", "eval": "train", "": ""}
 
 
 def role(name: str) -> str:
-    """`train`, `augment` (training, less surely), `eval` or nothing; the last part of the name that tells decides.
+    """The role of a name: `train`, `augment` (probably training), `eval` or empty; the last telling part decides.
 
     >>> role("get_transforms.not_is_test"), role("valid_dataset.transform"), role("weak"), role("testTransform")
     ('train', 'eval', '', 'eval')
@@ -225,7 +225,7 @@ def role(name: str) -> str:
     result = ""
     for part in name.split("."):
         words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", part).lower())
-        here = next((said for said, known in _WORDS.items() if not {*known}.isdisjoint(words)), "")
+        here = next((phase for phase, known in _WORDS.items() if not {*known}.isdisjoint(words)), "")
         here = _NOT[here] if words[:1] == ["not"] else here
         if here and not (here == "augment" and result):
             result = here

@@ -1,4 +1,4 @@
-"""What creates transforms, in Python source and in configs, as calls; and what of them is not known."""
+"""Conversion of created objects in Python source, and of mappings in configs, to calls, with their unknown parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from augrecipes.interop import budget, torchvision
-from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, takes_of
+from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, argument_schemas
 from augrecipes.interop.source import values
 from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
@@ -17,50 +17,50 @@ from augrecipes.recipe.nodes import NOWHERE, Place, short
 from augrecipes.recipe.write import flow
 
 COMPOSES = (COMPOSE, "ReplayCompose")
-HOLDING = (*COMPOSES, *GROUPS, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
+CONTAINERS = (*COMPOSES, *GROUPS, "RandomApply", "RandomChoice", "PerChannel", "SelectiveChannelTransform")
 _DEEPEST = 24
-_FROM_DATA = ("num_classes", "labels_getter")  # the dataset answers where the file does not
-_LONGEST = 400  # of a line that is to be filled in
-UNTOLD = "the file does not tell"
+_FROM_DATASET = ("num_classes", "labels_getter")  # arguments that the dataset supplies
+_LONGEST = 400  # characters of a line to fill in
+NOT_IN_FILE = "the file does not tell"
 _CONFIGS = FOREIGN["configs"]
-# The key that names the class, and the keys that hold arguments; without any of these they stand beside the name.
+# For each key that names a class: the keys that hold its arguments; without these, arguments stand beside the name.
 _FORMS: dict[str, list[str]] = _CONFIGS["forms"]
 
 
 def are_calls(items: Any) -> bool:
-    """Whether these are calls; among those of a list, some may be `${...}`."""
+    """Whether all items are calls; in a list, some may be unresolved `${...}`."""
     each = [item for item in items if not (isinstance(items, list) and isinstance(item, values.UnknownValue))]
     return bool(each) and all(map(form_of, each))
 
 
 def form_of(value: Any) -> str:
-    """The form in which a value names a class, by its key; empty: it names none."""
+    """The key by which a value names a class; empty if it names none."""
     return next((key for key in _FORMS if _class(value, key)), "") if isinstance(value, Mapping) else ""
 
 
 def _class(mapping: Mapping[Any, Any], key: str) -> str:
-    """The class that stands at a key, as text or as a name of Python; or nothing."""
-    said = mapping.get(key)
-    said = said.last if isinstance(said, values.OutsideName) and said.bound else said
-    return said if isinstance(said, str) else ""
+    """The class at a key, from text or a Python name; or empty."""
+    name = mapping.get(key)
+    name = name.last if isinstance(name, values.OutsideName) and name.bound else name
+    return name if isinstance(name, str) else ""
 
 
 def place_of(value: Any) -> Place:
-    """Where a list or a mapping of a config stands."""
+    """The place of a list or mapping of a config."""
     return getattr(value, "at", NOWHERE)
 
 
 def call_of(value: Any, missing: list[LeftOut] | None = None) -> Call:
-    """What creating a class is, or a mapping that names one; `unread` says why its arguments cannot be told.
+    """The call of a created object, or of a mapping that names a class; `unread` says why arguments are unknown.
 
-    What is not known of a Compose is added to `missing`, and the rest of it stays.
+    Unknown arguments of a Compose are added to `missing`, and the others kept.
     """
     if isinstance(value, values.UnknownValue):
-        return Call(value.text, place=value.at, unread=_lacking([value]))
-    return _of_created(value, missing, 0) if isinstance(value, values.Created) else _of_mapping(value)
+        return Call(value.text, place=value.at, unread=_unknown_message([value]))
+    return _call_of_created(value, missing, 0) if isinstance(value, values.Created) else _call_of_mapping(value)
 
 
-def _of_mapping(value: Mapping[str, Any]) -> Call:
+def _call_of_mapping(value: Mapping[str, Any]) -> Call:
     form = form_of(value)
     full = _class(value, form).removeprefix("$")
     for prefix in _CONFIGS["registries"] if form == "type" else ():
@@ -83,11 +83,11 @@ def _arguments(value: Mapping[str, Any], form: str) -> Iterator[tuple[str, Any]]
             yield str(key), item
 
 
-def _of_created(created: values.Created, missing: list[LeftOut] | None, depth: int) -> Call:
+def _call_of_created(created: values.Created, missing: list[LeftOut] | None, depth: int) -> Call:
     package, _, name = created.path.rpartition(".")
     package = "albumentations" if package.startswith("albumentations") else package
     args, named, children = list(created.args), dict(created.named), None
-    if name in HOLDING:
+    if name in CONTAINERS:
         inner = named.pop("transforms") if "transforms" in named else args.pop(0) if args else ()
         children = children_of(inner, created.at, missing, depth + 1)
     given = ({POSITIONAL: args} if args else {}) | named | ({} if created.extra is None else {"**": created.extra})
@@ -98,40 +98,40 @@ def _of_created(created: values.Created, missing: list[LeftOut] | None, depth: i
     if package in ("", "albumentations") and len(args) <= len(order):
         call = call.by_name(order)
     if any(child.package == "albumentations" for child in children or ()):
-        package = "albumentations"  # whoever's Compose it is
-    known = _known(call.args, "", created.at, [] if missing is None else missing)
+        package = "albumentations"  # of whatever package the Compose is
+    known = _known_arguments(call.args, "", created.at, [] if missing is None else missing)
     return replace(call, name=COMPOSE, package=package, args=known)
 
 
-def _known(given: Mapping[str, Any], prefix: str, place: Place, missing: list[LeftOut]) -> dict[str, Any]:
-    """Arguments of a Compose, without what is not known."""
+def _known_arguments(given: Mapping[str, Any], prefix: str, place: Place, missing: list[LeftOut]) -> dict[str, Any]:
+    """The known arguments of a Compose; unknown ones are added to `missing`."""
     result: dict[str, Any] = {}
     for key, value in given.items():
         plain = Plain()
         if isinstance(value, dict) and not prefix:
-            result[key] = _known(value, f"{key}.", place, missing)
+            result[key] = _known_arguments(value, f"{key}.", place, missing)
             continue
         result[key] = plain.of(value)
         if plain.unknown:
             where = plain.unknown[0].at if plain.unknown[0].at.line else place
-            missing.append(LeftOut(f"{prefix}{key}", _lacking(plain.unknown), where))
+            missing.append(LeftOut(f"{prefix}{key}", _unknown_message(plain.unknown), where))
             del result[key]
     return result
 
 
 def _call(call: Call, *, config: bool = False) -> Call:
-    """A call with plain arguments, or with what is not known of them: in source, the line that is to be filled in."""
+    """A call with plain arguments; if some are unknown, `unread` names them, for source with a line to fill in."""
     budget.spend(20)
     plain = Plain(config=config)
-    known = {key: value for key, value in call.args.items() if key not in _FROM_DATA or isinstance(value, int | str)}
+    known = {key: value for key, value in call.args.items() if key not in _FROM_DATASET or isinstance(value, int | str)}
     args = {key: plain.of(value) for key, value in known.items()}
     if not plain.unknown:
         return replace(call, args=args)
-    why = _lacking(plain.unknown)
+    why = _unknown_message(plain.unknown)
     if not config and not any(each.why for each in plain.unknown):
         if POSITIONAL in args:
             of_torchvision = call.package.startswith("torchvision")
-            theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else takes_of(call.name)
+            theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else argument_schemas(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
         ((name, body),) = _written(replace(call, args=args)).items()
@@ -141,13 +141,13 @@ def _call(call: Call, *, config: bool = False) -> Call:
 
 
 def _written(call: Call) -> dict[str, Any]:
-    """A call as a recipe would have it."""
+    """A call in the form of a recipe's step."""
     steps = {} if call.children is None else {"steps": [_written(child) for child in call.children]}
     return {call.name: call.args | steps}
 
 
 def children_of(inner: Any, place: Place, missing: list[LeftOut] | None = None, depth: int = 0) -> tuple[Call, ...]:
-    """The transforms of a group that stands at a place."""
+    """The transforms of a group at a place."""
     items = [*inner.values()] if isinstance(inner, dict) else inner if isinstance(inner, list | tuple) else [inner]
     return tuple(child for item in items for child in _child(item, place, missing, depth)) if depth < _DEEPEST else ()
 
@@ -159,7 +159,7 @@ def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -
         case None:
             return
         case values.Created():
-            yield _of_created(item, missing, depth)
+            yield _call_of_created(item, missing, depth)
             return
         case list() | tuple():
             yield from children_of(item, place, missing, depth + 1)
@@ -169,16 +169,16 @@ def _child(item: Any, place: Place, missing: list[LeftOut] | None, depth: int) -
         case values.Function(name=name):
             why = f"is code, and a recipe holds none: {refused.OWN_CODE}"
         case values.UnknownValue(text=name):
-            why = _lacking([item])
+            why = _unknown_message([item])
         case values.OutsideName():
             name, why = item.last, "is no transform, but a name"
     yield Call(name, {}, None, getattr(item, "at", place), "", why)
 
 
 class Plain:
-    """Values as arguments are written, as many as a file may hold, with lists for tuples; and what is not known.
+    """Converts values to plain data, with lists for tuples and a limit on their number; collects unknown values.
 
-    In configs a name of Python stands for itself, and what is built from one value, such as an enumeration's, for that.
+    In configs a Python name becomes its text, and an object built from one value, such as an enum's, that value.
     """
 
     def __init__(self, *, config: bool = False) -> None:
@@ -186,7 +186,7 @@ class Plain:
         self.unknown: list[values.UnknownValue] = []
 
     def of(self, value: Any, depth: int = 0) -> Any:
-        """A value; what is not known of it is kept, and `${...}` stands for it."""
+        """A value as plain data; `${...}` stands for unknown parts, which are collected."""
         self.left -= 1
         budget.spend()
         match value:
@@ -215,21 +215,21 @@ class Plain:
         return lacking.text if lacking.text.startswith("${") else f"${{{lacking.text}}}"
 
 
-def _lacking(unknown: Sequence[values.UnknownValue]) -> str:
-    """What the file does not tell, and how to give it."""
+def _unknown_message(unknown: Sequence[values.UnknownValue]) -> str:
+    """The message on unknown values, and the cure."""
     texts = ", ".join(f"`{each}`" for each in dict.fromkeys(short(each.text, 80) for each in unknown[:4]))
     roots = list(dict.fromkeys(root for each in unknown for root in each.roots))[:4]
     if why := next((each.why for each in unknown if each.why), ""):
         return f"{texts} {why}"
-    return f"{UNTOLD} {texts}{setting_of(roots) or '; write it'}"
+    return f"{NOT_IN_FILE} {texts}{setting_of(roots) or '; write it'}"
 
 
 def setting_of(roots: Sequence[str]) -> str:
-    """How to tell what the file does not."""
+    """The cure for unknown names: the `--set` options that give them."""
     return f"; give it: {' '.join(f'--set {root}=VALUE' for root in roots)}" if roots else ""
 
 
-# RF-DETR's `aug_config`: classes of albumentations by name, each with its arguments; groups hold lists of the same.
+# RF-DETR's `aug_config`: albumentations' classes by name, each with its arguments; groups have nested lists.
 
 AUG_CONFIG, RFDETR = "aug_config", "rfdetr"
 RFDETR_NOTE = "RF-DETR resizes in front of this: put `Resize: {height: R, width: R}` of its `resolution` first."
@@ -238,7 +238,7 @@ _BOXES = {"format": "pascal_voc", "label_fields": ["box_labels"], "clip": True}
 
 
 def is_aug_config(path: Sequence[str], value: Any) -> bool:
-    """Whether a value is an `aug_config`: by its name, or because it maps nothing but known classes to arguments."""
+    """Whether a value is an `aug_config`: by its name, or because it only maps known classes to arguments."""
     entries = value if isinstance(value, list) else [value]
     if not entries or not all(isinstance(each, Mapping) and each for each in entries):
         return False
@@ -249,14 +249,14 @@ def is_aug_config(path: Sequence[str], value: Any) -> bool:
 
 
 def aug_config_compose(value: Any) -> Call:
-    """An `aug_config` as a Compose, with what RF-DETR does to boxes, and behind it to images."""
+    """An `aug_config` as a Compose, with RF-DETR's box parameters and its final normalisation."""
     place = place_of(value)
     after = (Call(name, place=place) for name in (outputs.NORMALIZE, outputs.TO_TENSOR))
     return Call(COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _mappings(value, place)), *after), place, RFDETR)
 
 
 def _mappings(value: Any, place: Place) -> Iterator[values.Mapped]:
-    """Turn each entry into a mapping that names its class, as other configs have it."""
+    """Yield each entry as a mapping that names its class, as in other configs."""
     for entry in [value] if isinstance(value, Mapping) else value:
         for name, args in entry.items() if isinstance(entry, Mapping) else [(entry, {})]:
             at = getattr(entry, "keys_at", {}).get(name, place)

@@ -1,6 +1,6 @@
-"""What an expression of Python source is, as far as it can be told without running anything.
+"""Values of expressions in Python source, as far as they are known without running it.
 
-Known values are themselves: numbers, text, None, tuples, lists and mappings. The rest is here.
+Known values are plain Python: numbers, text, None, tuples, lists and mappings. The classes for all others are here.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from augrecipes.ops.constants import BORDER, INTERPOLATION
 from augrecipes.recipe.nodes import NOWHERE, Place
 
 MISSING = object()  # no value yet
-Scope = ChainMap[str, Any]  # names of a module, a function or a class, and of what is around it
+Scope = ChainMap[str, Any]  # names of a module, function or class, and of the enclosing ones
 
 
-class NotKnown(Exception):  # noqa: N818 - a finding: the value cannot be told
-    """What an expression is cannot be told, because of these values."""
+class NotKnown(Exception):  # noqa: N818 - not an error: the value is unknown
+    """The value of an expression is unknown, because of these values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition that cannot be told, without what negates it.
+    """A test of unknown value, without its negations.
 
     Attributes:
-        text: as it is written.
-        label: a name for the branch where it holds.
-        at: where it stands.
-        negated: whether the source asks for the opposite.
-        roots: names in it that are not known; with these it could be told.
+        text: the source text.
+        label: a name for the true branch.
+        at: its place.
+        negated: whether the source has an odd number of negations.
+        roots: the unknown names in it, which decide it.
     """
 
     text: str
@@ -54,13 +54,13 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
-    """A value that only running the source would tell.
+    """A value that is unknown without running the source.
 
     Attributes:
         text: the expression.
-        at: where it stands.
-        roots: names in it that are not known either; with these the value could be told.
-        why: what else there is to say of it.
+        at: its place.
+        roots: the unknown names in it, which decide it.
+        why: the reason, if it is another than these names.
     """
 
     text: str
@@ -70,7 +70,7 @@ class UnknownValue:
 
 
 class Listed(list[Any]):
-    """A list, and where it stands."""
+    """A list with its place."""
 
     def __init__(self, items: Any = (), at: Place = NOWHERE) -> None:
         super().__init__(items)
@@ -78,7 +78,7 @@ class Listed(list[Any]):
 
 
 class Mapped(dict[Any, Any]):
-    """A mapping, where it stands, and where its keys do, as far as that is known."""
+    """A mapping with its place, and known places of its keys."""
 
     def __init__(self, items: Any = (), at: Place = NOWHERE, keys_at: Mapping[Any, Place] = {}) -> None:
         super().__init__(items)
@@ -87,10 +87,10 @@ class Mapped(dict[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class OutsideName:
-    """A name of a module, or of what is in one: `albumentations.pytorch.ToTensorV2`."""
+    """The name of a module, or of something in one: `albumentations.pytorch.ToTensorV2`."""
 
     path: str
-    bound: bool = True  # by an import; else nothing in the file says what it is
+    bound: bool = True  # by an import; else the name is undefined in the file
 
     @property
     def last(self) -> str:
@@ -100,14 +100,14 @@ class OutsideName:
 
 @dataclass(slots=True, eq=False)
 class Created:
-    """What calling a class of a module would create."""
+    """The object that a call of another module's class would create."""
 
     path: str
     args: list[Any]
     named: dict[str, Any]
     node: ast.Call
     at: Place
-    extra: Any = None  # arguments that are spread in from what is not known
+    extra: Any = None  # unknown arguments, from `**`
 
     @property
     def name(self) -> str:
@@ -124,7 +124,7 @@ class Function:
     name: str
     at: Place
     defaults: dict[str, Any]
-    owner: Any = None  # the instance or class that it is taken from
+    owner: Any = None  # the instance or class that it is bound to
 
     @property
     def parameters(self) -> list[str]:
@@ -140,7 +140,7 @@ class Function:
 
 @dataclass(slots=True, eq=False)
 class Partial:
-    """A call some of whose arguments are given."""
+    """A functools.partial."""
 
     function: Any
     args: list[Any]
@@ -149,7 +149,7 @@ class Partial:
 
 @dataclass(slots=True, eq=False)
 class Class:
-    """A class of the file, or an object of one: that has the class as its base."""
+    """A class of the file, or an object (`is_object`), whose base is its class."""
 
     name: str
     names: dict[str, Any]  # its attributes
@@ -158,7 +158,7 @@ class Class:
     is_object: bool = False
 
     def get(self, name: str, depth: int = 8) -> Any:
-        """An attribute, its own or that of a base; MISSING where there is none that is known."""
+        """An attribute, its own or of a base; MISSING if none is known."""
         budget.spend()
         if name in self.names:
             return self.names[name]
@@ -173,7 +173,7 @@ class Parser(Mapped):
 
 
 def walk(value: Any) -> Iterator[Any]:
-    """A value, and everything in its lists and mappings, in order, each of them once."""
+    """Yield a value and everything in its lists and mappings, depth first, each container once."""
     left, seen = [value], set[int]()
     while left:
         each = left.pop()
@@ -186,21 +186,21 @@ def walk(value: Any) -> Iterator[Any]:
 
 
 _PYTHON = draft.FOREIGN["python"]
-USUAL: dict[str, str] = _PYTHON["modules"]  # by the names that people give them: a snippet may have no import
+USUAL_MODULES: dict[str, str] = _PYTHON["modules"]  # modules by their usual aliases, for snippets without imports
 _CONSTANTS: dict[str, Any] = _PYTHON["constants"] | {
     **{f"cv2.INTER_{name.upper()}": number for name, number in INTERPOLATION.items()},
     **{f"cv2.BORDER_{name.upper()}": number for name, number in BORDER.items()},
     **{f"{module}.{name}": getattr(math, name) for module in ("math", "numpy") for name in ("pi", "e", "tau")},
 }
-_OF_TIMM: dict[str, list[float]] = _PYTHON["of_timm"]  # under whatever module: by the last name
+_TIMM_CONSTANTS: dict[str, list[float]] = _PYTHON["of_timm"]  # by the last name, in any of timm's modules
 _PRESETS: dict[str, Any] = draft.FOREIGN["rfdetr"]  # of RF-DETR 1.11
-_ENUMERATIONS = tuple(_PYTHON["enumerations"])  # what is written as its own name, for those who translate it
-# Of albumentations' ImageCompression, which carried its enumeration about.
+_ENUMERATIONS = tuple(_PYTHON["enumerations"])  # prefixes of enum members, which are kept by name
+# Members of an enum in albumentations' ImageCompression.
 _COMPRESSIONS = (".ImageCompressionType.JPEG", ".ImageCompressionType.WEBP")
 
 
 def constant(path: str, bound: bool = True) -> Any:
-    """What a name of a module stands for; the name itself where that is not known.
+    """The value of a module's constant; an OutsideName if it is unknown.
 
     >>> constant("cv2.BORDER_REFLECT_101"), constant("torch.float32"), constant("cv2.imread").last
     (4, 'torch.float32', 'imread')
@@ -208,8 +208,8 @@ def constant(path: str, bound: bool = True) -> Any:
     last = path.rpartition(".")[2]
     if path in _CONSTANTS:
         return _CONSTANTS[path]
-    if last in _OF_TIMM and (path.startswith("timm.") or path == last):
-        return tuple(_OF_TIMM[last])
+    if last in _TIMM_CONSTANTS and (path.startswith("timm.") or path == last):
+        return tuple(_TIMM_CONSTANTS[last])
     if last in _PRESETS and path.startswith("rfdetr."):
         return deepcopy(_PRESETS[last])
     if path.endswith(_COMPRESSIONS) and path.startswith("albumentations."):

@@ -31,7 +31,7 @@ class TileBags(RecipeDataset):
 
     - `image`: tensor (n, C, H, W), layout, dtype and value range as the recipe's `output` says;
     - `coords`: int64 (n, 2), the (x, y) of each tile, from the CSV file or the file names (see
-      `augrecipes.sources.paths.place_in`); -1 where neither tells;
+      `augrecipes.sources.paths.tile_position`); -1 where neither tells;
     - `bag`: the bag's name; `label`: int, where there are labels;
     - `index`: int, which with the epoch replays the bag; `path`: the bag's folder, or its first tile where a CSV file
       lists the tiles;

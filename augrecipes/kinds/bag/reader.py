@@ -10,8 +10,8 @@ from augrecipes.kinds.bag.slides import SlideFiles, slides_of
 from augrecipes.kinds.bag.table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Bag, Mode, Recipe
-from augrecipes.sources.arguments import as_given, as_list, check_source
-from augrecipes.sources.check import Checked, look_at_files
+from augrecipes.sources.arguments import as_list, check_root_or_files, data_arguments
+from augrecipes.sources.check import CheckReport, check_files
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.sample import DataArguments, RecipeSource, decode_arguments
 from augrecipes.sources.slides.listing import Windows
@@ -31,7 +31,7 @@ def bags_of(
     tiles another dataset has selected stays as it is.
     """
     inputs = recipe.inputs
-    check_source(root, files, split, labels=labels, columns=columns)
+    check_root_or_files(root, files, split, labels=labels, columns=columns)
     if inputs.deep_dtype and (isinstance(root, SlideFiles) or getattr(root, "on_slides", False)):
         raise DataError(f"slides have 8 bits, the recipe's inputs say {inputs.deep_dtype}: leave the depth out")
     if labels is not None and isinstance(root, BagTable | SlideFiles):
@@ -63,22 +63,22 @@ def find(
 
 def check(
     recipe: Recipe, mode: Mode, data: Any, *, split: str | None, content: bool, advance: Parts, **_: Any
-) -> Checked:
+) -> CheckReport:
     """Check every tile that a recipe of kind bag would read; the arguments are those of images.
 
     Raises:
         DataError: there is nothing to check.
     """
-    arguments, findings = as_given(recipe, data), Findings()
+    arguments, findings = data_arguments(recipe, data), Findings()
     if isinstance(arguments.root, SlideFiles):
         raise DataError("slides are opened when they are listed; `augrecipes preview` names the broken ones")
     more = {} if arguments.files is None else {"split": split, **arguments.more}
     table = bags_of(recipe, arguments.root, arguments.files, findings=findings, **more)
-    readable = look_at_files(recipe, mode, table, findings, advance, content=content)
+    readable = check_files(recipe, mode, table, findings, advance, content=content)
     least, good = (recipe.bag or Bag()).min_tiles, 0
     for bag, count in enumerate(table.counts().tolist()):
         if count < least:
             text = f"{table.bags[bag]}: {counted(count, 'tile')}, fewer than min_tiles={least}{table.about(bag)}"
             findings.defects.append(Defect("bag", (table.path(bag),), text))
         good += count >= least and readable.issuperset(table.units_of(bag))
-    return Checked("bag", {"bag": len(table), "tile": table.units}, good, findings.defects, findings.notes)
+    return CheckReport("bag", {"bag": len(table), "tile": table.units}, good, findings.defects, findings.notes)

@@ -83,8 +83,8 @@ def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str,
 def _report_dropped(errors: Sequence[DataError], name: str, epoch: int, virtual: int) -> None:
     """Tell the loader, or the log, which tiles were left out of a bag."""
     reading = current()
-    if reading is not None and reading.lost is not None:
-        reading.lost.extend(
+    if reading is not None and reading.left_out is not None:
+        reading.left_out.extend(
             Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors
         )
     else:

@@ -153,7 +153,7 @@ def tile_map(
         picked: numbers of the tiles in the sample.
         shown: numbers of the tiles on the sheet.
         slide: a thumbnail of the slide, the slide's width, and the side of a tile, both in the unit of `places`; None:
-            the backbackground is empty.
+            the background is empty.
 
     Returns:
         None where fewer than two places are known and there is no slide.

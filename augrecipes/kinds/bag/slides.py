@@ -75,12 +75,12 @@ class WindowPaths(PathTable):
 
     def encoded(self, index: int) -> bytes:
         """The name of a window with its slide's path, as bytes."""
-        window = self._checked(index)
+        window = self._normalised(index)
         return self.slides.encoded(self.slide_of(window)) + self._place(window)
 
     def name(self, index: int) -> str:
         """The name of a window with its slide's name."""
-        window = self._checked(index)
+        window = self._normalised(index)
         return self.slides.name(self.slide_of(window)) + os.fsdecode(self._place(window))
 
     def take(self, indices: Any) -> PathTable:
@@ -94,7 +94,7 @@ class WindowPaths(PathTable):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SlideTable(columns.GivenTable, BagTable):
+class SlideTable(columns.ArrayTable, BagTable):
     """Slides, and the windows of each that are its tiles.
 
     Attributes:
@@ -184,7 +184,7 @@ class SlideFiles:
         errors = [result for result in results if isinstance(result, DataError)]
         if errors and (check or len(errors) == len(paths)):
             text = f"{len(errors)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" leaves them out)' if check and len(errors) < len(paths) else ""
+            more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
             raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}{more}:{listed(map(str, errors))}")
         for error in errors:
             _log.warning("slide left out: %s", error)

@@ -31,7 +31,7 @@ from augrecipes.sources.columns import Columns, digest_of, number
 from augrecipes.sources.csv_list import CsvRows, read_rows
 from augrecipes.sources.defects import Findings, Problem
 from augrecipes.sources.listing import list_folders
-from augrecipes.sources.paths import PathLike, PathTable, place_in
+from augrecipes.sources.paths import PathLike, PathTable, tile_position
 from augrecipes.sources.slides.pyramid import Level
 
 _BAG_COLUMNS = ("label", "split", "weight", "group")
@@ -127,7 +127,7 @@ class BagTable(Columns):
         rows = self.offsets[bag] + tiles
         if self.coords is not None:
             return self.coords[rows]
-        return np.array([place_in(self.images.name(i)) for i in rows.tolist()], np.int64).reshape(-1, 2)
+        return np.array([tile_position(self.images.name(i)) for i in rows.tolist()], np.int64).reshape(-1, 2)
 
 
 def bags_of_folders(
@@ -237,7 +237,7 @@ def bags_of_csv(
     first = np.unique(bag_of, return_index=True)[1]
     all_rows.problems.extend(_disagreements(all_rows, first[bag_of].tolist()))
     bags = all_rows.select(first)
-    keep = bags.of_split(split)
+    keep = bags.split_rows(split)
     order = np.argsort(bag_of, kind="stable")
     rows = all_rows.select(order[np.isin(bag_of[order], keep)])
     tiles = rows.paths("image", check=check, outside=outside)

@@ -7,8 +7,8 @@ from typing import Any
 from augrecipes import progress, remote
 from augrecipes.errors import DataError
 from augrecipes.recipe.model import Mode, Recipe
-from augrecipes.sources.arguments import absent_targets, as_given, as_table, check_targets, wrong_targets
-from augrecipes.sources.check import Checked, look_at_files, look_at_samples
+from augrecipes.sources.arguments import absent_targets, as_table, check_targets, data_arguments, target_problems
+from augrecipes.sources.check import CheckReport, check_files, check_samples
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Findings
 from augrecipes.sources.paths import PathTable
@@ -44,7 +44,7 @@ def table_of(recipe: Recipe, data: DataArguments, masks: Any, *, check: bool, **
 def check(
     recipe: Recipe, mode: Mode, data: Any, *, masks: str | None, split: str | None, content: bool,
     advance: progress.Parts, **_: Any,
-) -> Checked:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """Check every file that a recipe of kind image would read.
 
     Args:
@@ -61,7 +61,7 @@ def check(
     """
     if isinstance(data, str) and is_store(data):
         raise DataError("this is a packed store: `augrecipes verify-store` checks it", data)
-    arguments, findings = as_given(recipe, data), Findings()
+    arguments, findings = data_arguments(recipe, data), Findings()
     if split is not None:
         arguments = replace(arguments, more={"split": split, **arguments.more})
     table = table_of(recipe, arguments, masks, check=False, findings=findings)
@@ -73,13 +73,13 @@ def check(
     listed = {"image": len(table)} | {name: len(table) for name, values in present.items() if values is not None}
     listed |= dict.fromkeys(table.targets, len(table))
     given_targets = {*listed, *(["mask"] if table.masked else [])}
-    wrong = [Defect("absent", (), text) for text in wrong_targets(recipe, given_targets)]
+    wrong = [Defect("absent", (), text) for text in target_problems(recipe, given_targets)]
     findings.defects += wrong
     findings.notes += [f"the recipe declares {name}, and the data has none" for name in absent_targets(recipe, listed)]
     if recipe.inputs.stack:
         stacks = RecipeSource(table, recipe.inputs, decode_arguments(recipe.inputs))
-        looked = look_at_samples(recipe, mode, stacks, advance)
+        looked = check_samples(recipe, mode, stacks, advance)
         defects = [*findings.defects, *looked.defects]
-        return Checked("stack", looked.listed, 0 if wrong else looked.fine, defects, findings.notes)
-    fine = look_at_files(recipe, mode, table, findings, advance, content=content, file=str(arguments.files))
-    return Checked("image", listed, 0 if wrong else len(fine), findings.defects, findings.notes)
+        return CheckReport("stack", looked.listed, 0 if wrong else looked.fine, defects, findings.notes)
+    fine = check_files(recipe, mode, table, findings, advance, content=content, file=str(arguments.files))
+    return CheckReport("image", listed, 0 if wrong else len(fine), findings.defects, findings.notes)

@@ -114,21 +114,21 @@ def _scenes_of_csv(
     if absent := [f"`{name}`" for name in order if name not in all_rows.columns]:
         text = f"no column {' and '.join(absent)}; a list of pairs has a column for each of {', '.join(order)}"
         raise DataError(text, all_rows.path)
-    keep = all_rows.of_split(split)
+    keep = all_rows.split_rows(split)
     columns = all_rows.fields(keep)
     all_rows.refuse()  # a defect in any split affects classes and weights
     rows, findings = all_rows.select(keep), Findings()
     paths = [rows.paths(name, outside=outside, blank=target_of(name, recipe.scales) in optional) for name in order]
     findings.rows(all_rows.path, all_rows.problems)
     files = [*zip(order, paths, strict=True)]
-    good = rows.fine().tolist()
+    good = rows.good_rows().tolist()
     return PairScenes(
         tuple(order),
         scenes=[tuple(table[i] if rows.columns[name][i] else "" for name, table in files) for i in good],
         defects=findings.defects,
         listed={name: sum(map(bool, rows.columns[name])) for name in order},
         roots=[str(remote.place_of(all_rows.path).parent)],
-        columns=csv_list.columns_at(good, columns),
+        columns=csv_list.rows_of_columns(good, columns),
     )
 
 
@@ -203,7 +203,7 @@ def checked(
         defects=[*pairs.defects, *wrong.values()],
         notes=notes,
         cropped=cropped,
-        columns=csv_list.columns_at(fine, pairs.columns),
+        columns=csv_list.rows_of_columns(fine, pairs.columns),
     )
 
 

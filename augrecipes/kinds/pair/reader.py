@@ -16,8 +16,8 @@ from augrecipes.kinds.pair.checks import Check, check_roots, checked, find_scene
 from augrecipes.machine import in_threads
 from augrecipes.progress import Parts, progress
 from augrecipes.recipe.model import Inputs, Mode, Recipe
-from augrecipes.sources.arguments import as_given
-from augrecipes.sources.check import Checked, Faults
+from augrecipes.sources.arguments import data_arguments
+from augrecipes.sources.check import CheckReport, KindsAndMessages
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, Size, report, size_text
 from augrecipes.sources.files import read_image
@@ -83,7 +83,7 @@ def find(
 def check(
     recipe: Recipe, mode: Mode, data: Any, *, names: Mapping[str, str], split: str | None, content: bool,
     advance: Parts, **_: Any,
-) -> Checked:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """Check every file that a recipe of kind pair would read.
 
     Args:
@@ -102,7 +102,7 @@ def check(
     if isinstance(data, str) and not data.lower().endswith((".csv", ".tsv")):
         wanted = " ".join(f"{name}=FOLDER" for name in sorted(targets, key=lambda name: -recipe.scales[name]))
         raise DataError(f"recipe {recipe.name!r} is of kind pair: give {wanted}, or a CSV file", data)
-    arguments = as_given(recipe, data)
+    arguments = data_arguments(recipe, data)
     if arguments.files and names:
         raise DataError("--names goes with folders; a CSV file names every file", arguments.files)
     more = {"split": split, **arguments.more}
@@ -122,7 +122,7 @@ def check(
             text = "with too little to see for a comparison, such as a clear sky"
             notes.append(f"{counted(len(faint), 'pair')} {text} (first: {min(faint)})")
     listed = {name: pairs.listed.get(name, 0) for name in pairs.targets}
-    return Checked("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in pairs.cropped]})
+    return CheckReport("scene", listed, fine, defects, notes, {"cropped": [asdict(cut) for cut in pairs.cropped]})
 
 
 def compare_scene(
@@ -196,7 +196,7 @@ def _in_words(x: int, y: int) -> str:
     return " and ".join(f"{abs(pixels)} px {way}" for pixels, way in ways if pixels)
 
 
-def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> Faults:
+def size_faults(recipe: Recipe, path: str, sizes: Mapping[str, Size]) -> KindsAndMessages:
     """Find the faults of the sizes of a scene's images, given by target."""
     factors = grid.scale_factors(dict(recipe.scales))
     first = max(sizes, key=lambda name: factors[name])

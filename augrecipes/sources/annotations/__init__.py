@@ -1,1 +1,1 @@
-"""Annotations of objects in images, as other tools write them: boxes, polygons, masks and keypoints as a table."""
+"""Readers for object annotations (COCO, labelme, Pascal VOC, YOLO): boxes, polygons, masks, keypoints, as a table."""

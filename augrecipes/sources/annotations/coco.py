@@ -1,8 +1,8 @@
 """COCO: one JSON file with `images`, `annotations` and `categories`.
 
-Boxes, polygons, run-length masks and keypoints with their visibility. Categories become 0, 1, ... in the order of
-their ids, whatever gaps these have. `iscrowd` marks crowds, `ignore` what else is not to be learnt. Compressed run
-lengths are read here and not by pycocotools, which damaged ones crash: a file must not be able to end the process.
+Reads boxes, polygons, run-length masks, and keypoints with their visibility. Categories become labels 0, 1, ... in the
+order of their ids, gaps closed. Objects with `iscrowd` or `ignore` are flagged. Compressed run lengths are decoded
+here, because pycocotools crashes on damaged ones, and a file must not be able to end the process.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from augrecipes.sources.polygons import run_bounds, runs
 
 TITLE = "COCO"
 LOOKS = "a JSON file with `images`, `annotations` and `categories`"
-_INDEX = "_annotations.coco.json"  # as Roboflow calls it, beside the images
+_INDEX = "_annotations.coco.json"  # Roboflow's name, in the folder of the images
 _PARTS = ("images", "annotations", "categories")
-_MOST = 1e15  # of what a box reaches
+_MOST = 1e15  # px, of a box's corner
 _MOST_PIXELS = 1 << 28
 _MOST_BITS = 40  # of a run length
 
 
 def claims(source: files.PathView) -> bool:
-    """A JSON file that is not labelme's, or a folder with the one that Roboflow writes."""
+    """Whether this is a JSON file other than labelme's, or a folder with Roboflow's index."""
     if source.is_folder:
         return (source.path / _INDEX).is_file()
     head = source.head(".json")
@@ -34,7 +34,7 @@ def claims(source: files.PathView) -> bool:
 
 
 def read(source: files.PathView, options: records.AnnotationOptions, annotations: records.AnnotationSet) -> None:
-    """Read the file."""
+    """Read the images, categories and annotations of the file."""
     path = source.path / _INDEX if source.is_folder else source.path
     content, file, takes = files.read_json(path), str(path), options.takes
     if not isinstance(content, dict):
@@ -74,43 +74,45 @@ def read(source: files.PathView, options: records.AnnotationOptions, annotations
         if image < 0:  # the image itself is a defect
             return
         flagged = bool(entry.get("iscrowd") or entry.get("ignore"))
-        thing = annotations.add(image, label, corners, record, flagged=flagged)
+        obj = annotations.add(image, label, corners, record, flagged=flagged)
         if "mask" in takes and (area := entry.get("segmentation")):
             if isinstance(area, dict):
                 width, height, *counts = _run_lengths(area)
-                annotations.add_area(thing, runs=runs(counts, 0, 0, width, height, whole=True))
+                annotations.add_area(obj, runs=runs(counts, 0, 0, width, height, whole=True))
             else:
                 for ring in _polygons(area):
-                    annotations.add_area(thing, ring)
+                    annotations.add_area(obj, ring)
         if "keypoints" in takes and (points := entry.get("keypoints")):
             what = "`keypoints` should be [x, y, v, x, y, v, ...]"
             values = records.numbers_of(points, what)
             if len(values) % 3:
                 raise records.RecordError(what)
-            annotations.add_points(thing, values)
+            annotations.add_points(obj, values)
 
     annotations.read_each(file, _numbered(content["annotations"]), add)
-    annotations.root = annotations.within = files.folder_of(options, annotations.names, _places(path), source.path)
+    annotations.root = annotations.within = files.folder_of(
+        options, annotations.names, _image_folders(path), source.path
+    )
 
 
 def _numbered(entries: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Entries with their ids; those without one with their places."""
+    """Yield each entry with its id, or with its place in the list where it has no usable id."""
     for place, entry in enumerate(entries, 1):
         number = entry.get("id") if isinstance(entry, dict) else None
         yield number if type(number) is int and abs(number) < 1 << 62 else place, entry
 
 
-def _places(path: Path) -> list[Path]:
-    """Where images lie, as data sets are laid out: beside the file, or beside its folder, by its split's name."""
+def _image_folders(path: Path) -> list[Path]:
+    """The folders where data sets usually keep their images: beside the file or its folder, named by the split."""
     folder, split = path.parent, path.stem.partition("_")[2] or path.stem
-    named = [at / below for at in (folder, folder.parent) for below in (split, f"images/{split}", "images", "data")]
-    return [folder, *named, folder.parent]
+    names = (split, f"images/{split}", "images", "data")
+    return [folder, *(base / name for base in (folder, folder.parent) for name in names), folder.parent]
 
 
 def _by_id(
     entries: list[Any], what: str, annotations: records.AnnotationSet, file: str
 ) -> Iterator[tuple[int | str, dict[str, Any]]]:
-    """Images or categories with their ids."""
+    """Yield images or categories with their ids; a missing or repeated id is a defect."""
     known = set[int | str]()
     for place, entry in enumerate(entries, 1):
         number = entry.get("id") if isinstance(entry, dict) else None
@@ -124,9 +126,9 @@ def _by_id(
 
 
 def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of the box, or else of what the object covers."""
+    """Left, top, right and bottom of the box; without a box, of the segmentation."""
     box: Any = entry.get("bbox")
-    if not box or (isinstance(box, list) and box[2:] == [0, 0]):  # a place without a size is one that nobody has set
+    if not box or (isinstance(box, list) and box[2:] == [0, 0]):  # exporters write 0, 0 where no box was drawn
         area = entry.get("segmentation")
         if isinstance(area, dict) and (area or not box):
             return run_bounds(*_run_lengths(area))
@@ -135,10 +137,10 @@ def _corners(entry: dict[str, Any]) -> tuple[float, float, float, float]:
     try:
         x, y, width, height = box
         total = x + y + width + height
-        fine = type(total) in (float, int) and isfinite(total) and -_MOST < total < _MOST
+        is_valid = type(total) in (float, int) and isfinite(total) and -_MOST < total < _MOST
     except (TypeError, ValueError, OverflowError):
-        fine = False
-    if not fine:
+        is_valid = False
+    if not is_valid:
         raise records.RecordError(f"`bbox` should be [x, y, width, height] in px, got {str(box)[:60]}")
     return x, y, x + width, y + height
 
@@ -153,7 +155,7 @@ def _polygons(rings: Any) -> list[list[float]]:
 
 
 def _run_lengths(area: dict[str, Any]) -> list[int]:
-    """Width, height and run lengths."""
+    """Decode a run-length segmentation into [width, height, *counts]."""
     what = f"run lengths need a `size`: [height, width], of no more than {_MOST_PIXELS:,} px"
     size = records.numbers_of(area.get("size"), what, 2)
     height, width = map(int, size)
@@ -168,8 +170,9 @@ def _run_lengths(area: dict[str, Any]) -> list[int]:
 
 
 def counts_of(text: str) -> list[int] | None:
-    """The run lengths in COCO's compressed text: five bits a character, from the third on the change since the last but
-    one. None where it is something else.
+    """Decode COCO's compressed run lengths; None for malformed text.
+
+    Each character has five bits; from the third count on, the text has differences from the count two before.
 
     >>> counts_of("52203")
     [5, 2, 2, 2, 5]

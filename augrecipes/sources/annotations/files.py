@@ -1,4 +1,4 @@
-"""Files of annotations: what lies at the path that a user gave, read, and where its images lie."""
+"""Reading annotation files, and finding the folder of their images."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TRIED = 20  # names of images
 
 
 class PathView:
-    """A file or a folder that a user gave, looked at once, for the formats to tell whether it is theirs.
+    """A user's file or folder, listed once, by which each format tells whether the data is its own.
 
     Attributes:
-        path: of it.
-        is_folder: whether it is one.
-        folder: it, or the folder that it is in.
+        path: the path as given.
+        is_folder: whether `path` is a folder.
+        folder: `path` itself if it is a folder, else its parent.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,28 +35,28 @@ class PathView:
 
     @cached_property
     def names(self) -> list[str]:
-        """The files below a folder, relative to it, sorted as bytes; a file's own name."""
+        """Names of the files below the folder, relative to it, sorted as bytes; or the file's own name."""
         if self.is_folder:
             return sorted(_walk(self.path), key=os.fsencode)
         return [self.path.name] if is_there(self.path) else []
 
     @property
     def has_images(self) -> bool:
-        """Whether there is an image among them; stops at the first."""
+        """Whether the folder has an image in it; stops at the first."""
         return self.is_folder and any(map(is_image, _walk(self.path)))
 
     def ending(self, *suffixes: str) -> list[str]:
-        """Those of `names` that end so."""
+        """The `names` with one of these suffixes."""
         return [name for name in self.names if name.lower().endswith(suffixes)]
 
     def head(self, suffix: str) -> bytes:
-        """The first bytes of the first file that ends so; none where there is no such file."""
+        """The first 64 KiB of the first file with this suffix; empty where there is no such file."""
         names = self.ending(suffix)
         return read_whole(self.folder / names[0], _HEAD) if names else b""
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """Files below a folder, those whose names begin with a dot left out; links to folders are not followed."""
+    """Yield the files below a folder. Skips hidden files, and does not follow links to folders."""
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not SKIPPED.match(os.fsencode(name))]
         below = os.path.relpath(folder, root).replace(os.sep, "/")
@@ -64,7 +64,7 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def read_whole(path: Path, most: int = -1) -> bytes:
-    """A file's bytes, so many at most; DataError where it cannot be read."""
+    """A file's bytes, at most `most` of them; DataError where it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(most)
@@ -73,15 +73,15 @@ def read_whole(path: Path, most: int = -1) -> bytes:
 
 
 def read_lines(path: Path, errors: str = "replace") -> list[str]:
-    """The lines of a text file; other bytes than text as `errors` says."""
+    """The lines of a UTF-8 text file; `errors` as in `bytes.decode`."""
     return read_whole(path).decode("utf-8-sig", errors).splitlines()
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file in UTF-8 holds; DataError where it is none."""
+    """The value in a JSON file; DataError where it is not valid JSON in UTF-8."""
     data = read_whole(path)
     try:
-        with no_collection():  # which would go through millions of objects, of which none is garbage: half of the time
+        with no_collection():  # the collector would visit millions of live objects, which doubles the time
             return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 text: {error.reason}", str(path)) from None
@@ -92,7 +92,7 @@ def read_json(path: Path) -> Any:
 
 
 def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
-    """The lines of the first list of classes that lies in one of some folders, in UTF-8; None without."""
+    """The class names in the first of these files that exists in one of the folders, one a line; None without any."""
     files = [folder / name for folder in folders for name in names if is_there(folder / name)]
     try:
         return list(filter(None, map(str.strip, read_lines(files[0], "strict")))) if files else None
@@ -101,16 +101,16 @@ def class_list(folders: Sequence[Path], *names: str) -> list[str] | None:
 
 
 def folder_of(options: AnnotationOptions, names: Iterable[str], places: Sequence[Path], path: Path) -> Path:
-    """The folder that the images lie in: the one that was given, or the first of `places` that has one of them.
+    """The folder of the images: the user's, or else the first of `places` that has one of the first images.
 
     Args:
-        options: may name it.
-        names: of images; the first of them are looked for.
-        places: folders, the likeliest first.
-        path: of the annotations, for messages.
+        options: its `folder` is the user's, if any.
+        names: file names of images.
+        places: folders to try, the likeliest first.
+        path: the annotations, for messages.
 
     Raises:
-        DataError: none of them has any of the images; names them all.
+        DataError: none of the folders has any of the images; the message lists them all.
     """
     if options.folder is not None:
         return options.folder
@@ -124,12 +124,12 @@ def folder_of(options: AnnotationOptions, names: Iterable[str], places: Sequence
 
 
 def is_there(path: Path | str, *, folder: bool = False) -> bool:
-    """Whether there is such a file, or folder; False for names that none can have, where pathlib raises."""
+    """Whether the file, or the folder, exists; False for impossible names, such as very long ones: pathlib raises."""
     return (os.path.isdir if folder else os.path.isfile)(path)
 
 
 def tally_others(annotations: AnnotationSet, names: Iterable[str], what: str) -> None:
-    """Count the images among some files which lie beside those that annotations name, and which none names."""
+    """Tally the images in the folders of annotated images that no annotation names."""
     known = set(annotations.names)
     folders = {name.rpartition("/")[0] for name in known}
     others = [name for name in names if is_image(name) and name not in known and name.rpartition("/")[0] in folders]

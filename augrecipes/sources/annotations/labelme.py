@@ -1,10 +1,10 @@
-"""labelme: a JSON file an image, with its `shapes`.
+"""labelme: one JSON file per image, with its `shapes`.
 
-Polygons, rectangles (turned ones, too: `rotation`), circles and masks are objects; their boxes are what they reach
-over. Shapes of one label and one `group_id` are one object. Points are keypoints. Lines cover nothing and are left out.
-`__ignore__` and `_background_` are no objects: in masks they are 255 and 0 over what lies beneath. The image is the one
-of `imagePath`, relative to the JSON file; the copy in `imageData` is not read. Names of classes are those of a
-`labels.txt` or `classes.txt` beside the files or above them, one a line, or else sorted.
+Polygons, rectangles (rotated ones too: `rotation`), circles and masks are objects; their boxes are their bounds.
+Shapes with the same label and `group_id` are one object. Points are keypoints. Lines cover nothing and are left out.
+`__ignore__` and `_background_` are no objects: masks show them as 255 and 0, over what lies beneath. `imagePath` names
+the image, relative to the JSON file; the copy in `imageData` is not read. Class names come from a `labels.txt` or
+`classes.txt` beside the files or one folder up, one a line; without it they are the labels found, sorted.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ TITLE = "labelme"
 LOOKS = "a folder of JSON files, one an image, with `shapes`"
 DROPPED = "left out by drop_shapes="
 POINTS = frozenset({"point", "points"})
-_AT = np.arange(64) * 2 * np.pi / 64  # corners of a circle
+_ANGLES = np.arange(64) * 2 * np.pi / 64  # of the corners of a circle
 _LINES = frozenset({"line", "linestrip"})
 _POLYGONS = frozenset({"polygon", "rotation", "quadrilateral"})
-_HIDDEN = {"__ignore__": records.IGNORE, "_background_": records.BACKGROUND}  # labelme's own words for what is no class
+_HIDDEN = {"__ignore__": records.IGNORE, "_background_": records.BACKGROUND}  # labelme's labels that are no classes
 _EMBEDDED = "; its copy in `imageData` is not read: save that as a file first, as labelme_export_json does"
 
 
 def claims(source: PathView) -> bool:
-    """A folder whose first JSON file is labelme's, or such a file."""
+    """Whether this is labelme's JSON file, or a folder whose first JSON file is."""
     head = source.head(".json")
     return b'"shapes"' in head or b'"imageData"' in head
 
 
 def read(source: PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
-    """Read every file."""
+    """Read every JSON file."""
     folder, annotations.record = source.folder, "shape {}"
     names = class_list((folder, folder.parent), "labels.txt", "classes.txt")
     annotations.use_classes(None if names is None else [name for name in names if name not in _HIDDEN])
@@ -88,28 +88,28 @@ def _read_file(options: AnnotationOptions, annotations: AnnotationSet, path: Pat
             if "keypoints" not in options.takes or hidden is not None:
                 annotations.tally("point", "without a box, left out", where)
             else:
-                thing = annotations.add(image, label, bounds(points), record)
-                annotations.flags[thing] = records.POINT
-                annotations.add_points(thing, [value for pair in pairs for value in (*pair, 0)])
+                obj = annotations.add(image, label, bounds(points), record)
+                annotations.flags[obj] = records.POINT
+                annotations.add_points(obj, [value for pair in pairs for value in (*pair, 0)])
             return
         outline = _outline(kind, points)
         flags, group = shape.get("flags"), shape.get("group_id")
         flagged = isinstance(flags, dict) and bool(flags.get("difficult") or flags.get("crowd"))
         if hidden is not None:
             annotations.tally("shape", "of __ignore__ or _background_: no object, 255 or 0 in masks", where)
-        whole = -1 if group is None else groups.get((name, str(group)), -1)
-        thing = annotations.add(image, label, bounds(outline or points), record, flagged=flagged, part_of=whole)
-        groups[name, str(group)] = thing
+        group_object = -1 if group is None else groups.get((name, str(group)), -1)
+        obj = annotations.add(image, label, bounds(outline or points), record, flagged=flagged, part_of=group_object)
+        groups[name, str(group)] = obj
         if "mask" in options.takes and kind == "mask":
-            annotations.add_area(thing, runs=_bitmap(shape.get("mask"), bounds(points)))
+            annotations.add_area(obj, runs=_bitmap(shape.get("mask"), bounds(points)))
         elif "mask" in options.takes:
-            annotations.add_area(thing, outline)
+            annotations.add_area(obj, outline)
 
     annotations.read_each(file, enumerate(shapes if image >= 0 else (), 1), add)
 
 
 def _outline(kind: str, points: list[float]) -> list[float]:
-    """The corners of a shape; none of a mask, whose points are those of its box."""
+    """The corners of a shape; empty for a mask, whose points are its box."""
     count = len(points) // 2
     if (kind in _POLYGONS and count >= records.LEAST_CORNERS) or (kind == "rectangle" and count == 4):
         return points
@@ -119,7 +119,7 @@ def _outline(kind: str, points: list[float]) -> list[float]:
     if kind == "circle" and count == 2:
         x, y, *edge = points
         radius = hypot(edge[0] - x, edge[1] - y)
-        corners: list[float] = (np.column_stack([np.cos(_AT), np.sin(_AT)]) * radius + [x, y]).ravel().tolist()
+        corners: list[float] = (np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)]) * radius + [x, y]).ravel().tolist()
         return corners
     if kind == "mask" and count == 2:
         return []
@@ -127,7 +127,7 @@ def _outline(kind: str, points: list[float]) -> list[float]:
 
 
 def _bitmap(mask: Any, corners: tuple[float, float, float, float]) -> bytes:
-    """The run lengths of a mask, a PNG in base64 that fills its box."""
+    """The run lengths of a mask: a PNG in base64, of the size of its box."""
     try:
         data = base64.b64decode(mask, validate=True)
         bitmap = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_GRAYSCALE) if data else None

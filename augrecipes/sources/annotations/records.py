@@ -1,13 +1,13 @@
-"""Records of images and of the objects in them, read one by one into arrays that take little memory; and defects.
+"""AnnotationSet: images and their objects, collected record by record in compact arrays, with the defects found.
 
 A format is a module with
 
     TITLE, LOOKS    its name, and what such data looks like, for messages
     claims          (PathView) → whether a file or folder is of this format
-    read            (PathView, AnnotationOptions, AnnotationSet) → None: adds its images, and gives `read_each` its
-                    records of objects, with a function that adds one of them; DataError where it cannot
+    read            (PathView, AnnotationOptions, AnnotationSet) → None: adds the images, and passes the object records
+                    to `read_each` with a function that adds one of them; DataError where it cannot
 
-Everything behind that is the same for all formats, see `augrecipes.sources.annotations.table`.
+What follows is the same for all formats: see `augrecipes.sources.annotations.table`.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from augrecipes.sources.paths import PathLike
 
 Crowds = Literal["drop", "keep"]
-FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; points with a label, without a box
-BACKGROUND, IGNORE = -1, -2  # in the place of a label: areas without a class
+FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; labelled points without a box
+BACKGROUND, IGNORE = -1, -2  # instead of a label: areas without a class
 LEAST_CORNERS = 3  # of a polygon
-_MOST = 1e30  # of a number that is a place
+_MOST = 1e30  # of a coordinate
 T = TypeVar("T")
 
 
 class RecordError(Exception):
-    """What is wrong with a record; `AnnotationSet.read_each` adds its file and number."""
+    """A record cannot be used; `AnnotationSet.read_each` adds its file and number to the message."""
 
 
 @dataclass(frozen=True)
 class AnnotationOptions:
-    """What is asked of annotations.
+    """How to read annotations.
 
     Attributes:
-        inputs: of the recipe.
-        images: the folder of the images, where it was given.
-        split: only this part of the data, or None for all of it.
-        classes: names of the labels 0, 1, ..., or None for the file's own.
+        inputs: the recipe's `inputs`.
+        images: the folder of the images, if the user named it.
+        split: the part of the data to read; None: all of it.
+        classes: names of the labels 0, 1, ...; None: the file's own.
         crowds: whether crowds and difficult objects are kept.
-        exif: how images are read.
-        check: whether files that do not exist are an error now.
-        outside: whether images may lie outside of the data's folder, or on a server.
-        drop_shapes: types of labelme's shapes that are left out.
+        exif: whether images are turned as their EXIF orientation says.
+        check: whether missing images are reported now.
+        outside: whether images may lie outside the data's folder, or on a server.
+        drop_shapes: labelme's shape types to leave out.
     """
 
     inputs: Inputs
@@ -69,14 +69,14 @@ class AnnotationOptions:
 
     @property
     def takes(self) -> frozenset[str]:
-        """What the recipe takes: boxes and keypoints that it declares; a mask that it requires, or when it declares
-        neither."""
+        """The targets to read: the boxes and keypoints that the recipe declares; a mask if the recipe requires one, or
+        declares neither boxes nor keypoints."""
         taken = self.inputs.taken
         return taken if self.inputs.mask == "required" or taken == {"mask"} else taken - {"mask"}
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the images, where it was given."""
+        """`images` as a Path, or None."""
         return None if self.images is None else Path(os.fsdecode(self.images))
 
 
@@ -84,25 +84,25 @@ class AnnotationSet:
     """Images and their objects, in the order in which they were added.
 
     Attributes:
-        record: what a record is called in messages, with its number: `annotation {}`; `{}` alone is a line.
-        findings: what is wrong, and what should be known.
-        names: of the images' files, below `root` or whole.
-        root: the folder that `names` lie in; None: they are whole.
-        within: the folder that none of them may leave; None: any will do.
-        files: for each image the file that it was found in, for messages.
+        record: the format of a record's place in messages: `annotation {}`; `{}` alone is a line number.
+        findings: receives defects and notes.
+        names: file names of the images, relative to `root`, or full paths.
+        root: the folder that `names` are relative to; None: they are full paths.
+        within: the folder that no image may lie outside of; None: any place is allowed.
+        files: the annotation file of each image, for messages.
         sizes: (width, height) of each image, px; 0 where the annotations do not say.
-        ids: of each image in its file; -1 without.
-        classes: names of the labels 0, 1, ...; None: as `label` gives them out, or `numbered`.
-        class_ids: what the file calls the classes by number, or None.
-        numbered: labels are numbers that mean themselves.
-        relative: coordinates are shares of the image.
-        hints: what a defect says of an image that is missing, by its position.
-        tallies: what is left out, or odd: how many, and where the first is.
-        shifts: by label, how many places behind each keypoint of an object the one lies that it becomes in a mirror.
+        ids: the id of each image in its file; -1 without.
+        classes: names of the labels 0, 1, ...; None: numbered in order of appearance, or `numbered`.
+        class_ids: the class ids in the file, or None.
+        numbered: labels are plain numbers without names.
+        relative: coordinates are fractions of the image's width and height.
+        hints: by position, what the defect of a missing image adds.
+        tallies: what was left out or is odd: how often, and the place of the first.
+        shifts: by label, for each keypoint of an object, the distance in the list to its mirror image.
 
     Args:
-        path: of the annotations.
-        findings: takes what is wrong.
+        path: the annotations.
+        findings: receives defects and notes.
     """
 
     def __init__(self, path: str, findings: Findings) -> None:
@@ -117,11 +117,11 @@ class AnnotationSet:
         self.label_of: dict[str, int] = {}
         self.hints: dict[int, str] = {}
         self.tallies: dict[tuple[str, str], tuple[int, str]] = {}
-        # Of the objects; `flags` are `FLAGGED`, `POINT` or 0.
+        # One entry per object; `flags` are `FLAGGED`, `POINT` or 0.
         self.images, self.labels, self.corners = array("i"), array("i"), array("d")
         self.records, self.flags = array("q"), array("b")
         self.shifts = defaultdict[int, Sequence[int]](list)
-        # Of polygons and masks, and of keypoints: x, y, and how they can be seen.
+        # One entry per polygon or mask; and per keypoint: x, y, visibility.
         self.area_object, self.area_length, self.area_points = array("i"), array("i"), array("f")
         self.area_runs: dict[int, bytes] = {}
         self.point_object, self.point_values, self.point_shift = array("i"), array("f"), array("i")
@@ -132,32 +132,32 @@ class AnnotationSet:
     # -- defects and counts -------------------------------------------------------------------------------------------
 
     def defect(self, where: str, what: str) -> None:
-        """Note that something is wrong at a place: a file, or a file and a record."""
+        """Add a defect at a place: a file, or a file and a record."""
         self.findings.defects.append(Defect("record", (self.path,), f"{where}: {what}"))
 
     def tally(self, thing: str, what: str, where: str, count: int = 1) -> None:
-        """Count what is left out, or odd, for the log and for checks."""
+        """Count records that were left out or are odd, for the log and for checks."""
         before, first = self.tallies.get((thing, what), (0, where))
         if count:
             self.tallies[thing, what] = before + count, first
 
     def tally_objects(self, what: str, objects: Any, thing: str = "object") -> None:
-        """Count what some objects are, or have."""
+        """Count objects (by position) that were left out or are odd."""
         self.tally(thing, what, self.object_place(int(objects[0])) if len(objects) else "", len(objects))
 
     def place(self, file: str, number: int) -> str:
-        """The place of a record: its file and its number."""
+        """The place of a record for messages: its file and number."""
         text = self.record.format(number)
         return f"{file}:{'' if text.isdecimal() else ' '}{text}"
 
-    def object_place(self, thing: int) -> str:
-        """The place of an object."""
-        return self.place(self.files[self.images[thing]], self.records[thing])
+    def object_place(self, obj: int) -> str:
+        """The place of an object for messages."""
+        return self.place(self.files[self.images[obj]], self.records[obj])
 
     # -- records ------------------------------------------------------------------------------------------------------
 
     def read_each(self, file: str, records: Iterable[tuple[int, T]], add: Callable[[int, T], object]) -> None:
-        """Read the records of objects of a file, each with its number; those that cannot be used are defects."""
+        """Call `add` for each numbered record of a file; a RecordError becomes a defect."""
         for number, record in records:
             try:
                 add(number, record)
@@ -167,15 +167,15 @@ class AnnotationSet:
     def image(
         self, name: Any, file: str, size: Any = (0, 0), *, number: Any = -1, where: str = "", hint: str = ""
     ) -> int:
-        """Add an image, and get its position; -1, and a defect, for a name that no file can have.
+        """Add an image and return its position; for an impossible file name add a defect and return -1.
 
         Args:
-            name: of its file.
-            file: where it is listed.
-            size: its width and height in px; 0 or what is no number: not known.
-            number: its own in the file.
-            where: its place, for defects; `file` without.
-            hint: for defects, where there is no such file.
+            name: its file name.
+            file: the annotation file.
+            size: its width and height, px; 0 or anything but numbers: not known.
+            number: its id in the annotation file.
+            where: its place, for defects; by default `file`.
+            hint: what the defect adds if there is no such file.
         """
         if not is_name(name):
             self.defect(where or file, f"{name!r} is not a file name{hint}")
@@ -192,12 +192,12 @@ class AnnotationSet:
         return len(self.names) - 1
 
     def use_classes(self, names: list[str] | None) -> None:
-        """Take the names of the labels 0, 1, ..., where they are known."""
+        """Set the names of the labels 0, 1, ...; None: not known."""
         self.classes = names
         self.label_of = {name: k for k, name in enumerate(names or ())}
 
     def label(self, name: str) -> int:
-        """The number of a class that is known by its name; -1 where there are `classes`, and it is none of them."""
+        """The label of a class name, numbered in order of appearance; -1 if `classes` are known and lack it."""
         if self.classes is None:
             return self.label_of.setdefault(name, len(self.label_of))
         return self.label_of.get(name, -1)
@@ -205,15 +205,15 @@ class AnnotationSet:
     def add(
         self, image: int, label: int, corners: Sequence[float], record: int, *, flagged: bool = False, part_of: int = -1
     ) -> int:
-        """Add an object, or another part of one, and get its position.
+        """Add an object, or a further part of one, and return its position.
 
         Args:
-            image: its position.
-            label: of `label`, or a position in `classes`.
-            corners: left, top, right and bottom, in px or as shares.
+            image: position of its image.
+            label: its label.
+            corners: left, top, right and bottom, px or fractions.
             record: its number in the file, for messages.
-            flagged: it is a crowd, or difficult.
-            part_of: the object that it is a part of, whose box takes in its corners; -1: none.
+            flagged: whether it is a crowd, or difficult.
+            part_of: position of the object that this is a part of; its box grows to include `corners`. -1: none.
         """
         if part_of >= 0:
             both = np.array([self.corners[4 * part_of : 4 * part_of + 4], corners])
@@ -227,39 +227,39 @@ class AnnotationSet:
         self.flags.append(FLAGGED if flagged else 0)
         return len(self.images) - 1
 
-    def add_area(self, thing: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
-        """Add what an object covers: a polygon x, y, x, y, ..., of at least three corners, or run lengths as
-        `augrecipes.sources.polygons` keeps them."""
+    def add_area(self, obj: int, points: Sequence[float] = (), runs: bytes = b"") -> None:
+        """Add an area of an object: a polygon x, y, x, y, ... of at least three corners, or run lengths as
+        `augrecipes.sources.polygons` stores them."""
         if runs:
             self.area_runs[len(self.area_object)] = runs
         elif len(points) < 2 * LEAST_CORNERS:
-            self.tally("polygon", "of fewer than three corners, left out", self.object_place(thing))
+            self.tally("polygon", "of fewer than three corners, left out", self.object_place(obj))
             return
         self.area_points.extend(points)
-        self.area_object.append(thing)
+        self.area_object.append(obj)
         self.area_length.append(len(points) // 2)
 
-    def add_points(self, thing: int, values: Sequence[float]) -> None:
-        """Add keypoints of an object: x, y, v, x, y, v, ...."""
-        count, shifts = len(values) // 3, self.shifts[self.labels[thing]]
+    def add_points(self, obj: int, values: Sequence[float]) -> None:
+        """Add the keypoints of an object: x, y, visibility, x, y, visibility, ..."""
+        count, shifts = len(values) // 3, self.shifts[self.labels[obj]]
         self.point_values.extend(values)
-        self.point_object.extend([thing] * count)
+        self.point_object.extend([obj] * count)
         self.point_shift.extend([*shifts[:count], *[0] * (count - len(shifts))])
 
     def rename(self, labels: Sequence[int]) -> None:
-        """Number the classes anew: `labels[k]` is what was k; areas without a class stay so."""
+        """Renumber the classes: label k becomes `labels[k]`; areas without a class stay so."""
         if len(self) and list(labels) != list(range(len(labels))):
             old = np.asarray(self.labels)
             old[:] = np.array([*labels, IGNORE, BACKGROUND], np.int32)[old]  # these are -2 and -1
 
 
 def mirror_shifts(options: AnnotationOptions, names: Sequence[str], mirrored: Sequence[int] = ()) -> list[int]:
-    """What `AnnotationSet.shifts` has of objects: as the recipe's `flip_pairs` say, or else the data.
+    """For each keypoint, the distance in the list to its mirror image, by the recipe's `flip_pairs` or else the data.
 
     Args:
-        options: of the recipe.
-        names: of the keypoints; `left` and `right` in them are exchanged.
-        mirrored: the place of each in a mirror, where the data says that.
+        options: their `inputs` may have `flip_pairs`.
+        names: names of the keypoints; `left` and `right` in them are exchanged.
+        mirrored: the number of each keypoint's mirror image, where the data says so.
 
     >>> from augrecipes.recipe.inputs import Inputs
     >>> mirror_shifts(AnnotationOptions(Inputs()), ["nose", "left_eye", "right_eye"])
@@ -275,7 +275,7 @@ def mirror_shifts(options: AnnotationOptions, names: Sequence[str], mirrored: Se
 
 
 def is_name(name: Any) -> bool:
-    """Whether a file could be called so."""
+    """Whether a file can have this name."""
     try:
         return isinstance(name, str) and bool(name.strip()) and b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:
@@ -283,7 +283,7 @@ def is_name(name: Any) -> bool:
 
 
 def numbers_of(values: Any, what: str, count: int | None = None) -> list[float]:
-    """A list of finite numbers, `count` of them, from numbers or from text; RecordError, saying `what`, for another.
+    """Numbers or their text as a list of finite numbers, `count` of them; RecordError with message `what` otherwise.
 
     >>> numbers_of(["12.5", "3"], "numbers"), numbers_of([12, 3.5], "numbers")
     ([12.5, 3.0], [12, 3.5])

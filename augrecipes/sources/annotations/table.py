@@ -1,16 +1,15 @@
-"""Annotations as the table of an ImageFolder: what a recipe takes of them, by the rules that hold for every format.
+"""The table of an ImageFolder from annotations: the targets that a recipe takes, by rules that hold for every format.
 
-- Labels are 0, 1, ... in the order that the file gives its classes, or else sorted; or in that of `box_classes=`.
-- Objects that are marked as a crowd or as difficult give no boxes and no keypoints, unless they are asked for; what
-  they cover is drawn in masks.
-- Boxes that reach beyond their image are cut to it; those outside of it, and those without width or height, are left
-  out. So are keypoints that are not labelled, or lie outside, unless the recipe says `remove_invisible: false`. The log
-  says how many, and where the first one is.
-- Coordinates count in the image as it is read: turned as its EXIF orientation says, unless `exif="ignore"`. A size
-  that the annotations record is compared with the image's when the sample is read.
-- Images lie in the folder of the data, links followed, unless `outside=True`.
-- Keypoints have three numbers: x, y, and how the point can be seen (0 not labelled, 1 hidden, 2 seen), or, of a point
-  of no object, the label of its class. Their own label is their number among those of the image in the file.
+- Labels are 0, 1, ... in the order of the file's classes, or else sorted; or in the order of `box_classes=`.
+- Objects marked as a crowd or as difficult give no boxes and no keypoints, unless `crowds="keep"`; masks show them.
+- Boxes are clipped to their image; boxes outside it, or without width or height, are left out. So are keypoints that
+  are not labelled or lie outside, unless the recipe says `remove_invisible: false`. The log says how many, and the
+  place of the first.
+- Coordinates count in the image as it is read: turned as its EXIF orientation says, unless `exif="ignore"`. The image
+  size in the annotations is compared with the image's own when the sample is read.
+- Images must lie in the folder of the data, links resolved, unless `outside=True`.
+- A keypoint has three numbers: x, y, and its visibility (0 not labelled, 1 hidden, 2 visible), or, for a point that
+  belongs to no object, the label of its class. Its own label is its number among the image's keypoints in the file.
 """
 
 from __future__ import annotations
@@ -33,27 +32,29 @@ from augrecipes.sources.annotations.files import PathView
 from augrecipes.sources.annotations.records import FLAGGED, POINT, AnnotationOptions, AnnotationSet
 from augrecipes.sources.columns import Columns, Recorded, number
 from augrecipes.sources.defects import Findings, upright
-from augrecipes.sources.paths import PathLike, PathTable, faults_of, local_name
+from augrecipes.sources.paths import PathLike, PathTable, local_name, path_problems
 
 FORMATS: tuple[Any, ...] = (coco, labelme, voc, yolo)
 _TABLES = (".csv", ".tsv")
 _MARKED = 'marked as a crowd, difficult or to be ignored: neither boxes nor keypoints, unless crowds="keep"'
-_HASH = np.random.default_rng(0).integers(1 << 63, size=6, dtype=np.uint64)  # of an object's image, class and box
+_HASH = np.random.default_rng(0).integers(
+    1 << 63, size=6, dtype=np.uint64
+)  # weights of a hash of an object's image, class and box
 _TWICE = "with the class and the box of one before it on the same image, kept"
-_NAMED = 5  # classes in a note
+_NAMED = 5  # classes that a note names
 Floats = npt.NDArray[np.float64]
 
 
 def is_annotated(path: PathLike) -> bool:
-    """Whether `files=` names annotations: anything but a CSV file, which has one row an image."""
+    """Whether `files=` names annotations: anything but a CSV or TSV file, which has one row per image."""
     return not os.fsdecode(path).lower().endswith(_TABLES)
 
 
 def is_given_as_data(path: PathLike, *, points: bool) -> bool:
-    """Whether `--data` names annotations, and no images.
+    """Whether `--data` names annotations rather than images.
 
-    A folder with images in it is one of images, unless the recipe takes boxes or keypoints (`points`) and the folder
-    has some.
+    A folder with images in it counts as images, unless the recipe takes boxes or keypoints (`points`) and the folder
+    also has annotations.
     """
     source = PathView(Path(os.fsdecode(path)))
     if not source.path.exists() or is_image(source.path.name) or (not source.is_folder and not is_annotated(path)):
@@ -62,15 +63,15 @@ def is_given_as_data(path: PathLike, *, points: bool) -> bool:
 
 
 def table_of_annotations(path: PathLike, options: AnnotationOptions, findings: Findings) -> Columns:
-    """The images that annotations name, with what a recipe takes of them.
+    """The annotated images, with the targets that the recipe takes.
 
     Args:
         path: a file or a folder.
-        options: what is asked.
-        findings: takes what is wrong with records, which are left out, and what is to be known.
+        options: how to read it.
+        findings: receives a defect for each unusable record, and notes.
 
     Raises:
-        DataError: the annotations are of no known format, or as a whole not as they should be; names the file.
+        DataError: the annotations are of no known format, or cannot be used at all; the message names the file.
     """
     source = PathView(Path(os.fsdecode(path)))
     annotations, format = AnnotationSet(str(source.path), findings), _format_of(source)
@@ -95,7 +96,7 @@ def table_of_annotations(path: PathLike, options: AnnotationOptions, findings: F
     inputs, columns = options.inputs, dict[str, Any]()
     if "boxes" in options.takes and inputs.boxes is not None:
         columns["boxes"] = targets.boxes_of(annotations, plain & (flags != POINT), sizes, inputs.boxes.format, classes)
-    annotations.corners = array("d")  # of no more use, and much where there are a million
+    annotations.corners = array("d")  # no longer needed, and large for a million objects
     if "keypoints" in options.takes and inputs.keypoints is not None:
         columns["keypoints"] = targets.points_of(annotations, plain, sizes, inputs.keypoints)
     if "mask" in options.takes:
@@ -104,7 +105,7 @@ def table_of_annotations(path: PathLike, options: AnnotationOptions, findings: F
         f"{counted(count, thing)} {what} (first: {first})"
         for (thing, what), (count, first) in annotations.tallies.items()
     ]
-    _note_lack(annotations, columns, classes or ())
+    _note_empty(annotations, columns, classes or ())
     return Columns(
         files={"image": images},
         recorded=Recorded(recorded, annotations.path) if recorded.any() else None,
@@ -116,7 +117,7 @@ def table_of_annotations(path: PathLike, options: AnnotationOptions, findings: F
 
 
 def _format_of(source: PathView) -> Any:
-    """The one format of a file or folder; DataError where it is of none, or of several."""
+    """The format that claims this file or folder; DataError unless exactly one does."""
     if not source.path.exists():
         raise DataError("no such file or folder", str(source.path))
     formats = [format for format in FORMATS if format.claims(source)]
@@ -131,8 +132,8 @@ def _format_of(source: PathView) -> Any:
     raise DataError(what, str(source.path))
 
 
-def _note_lack(annotations: AnnotationSet, columns: dict[str, Any], classes: Sequence[str]) -> None:
-    """Note classes without objects; where no box, or no keypoint, is left, also what would keep one."""
+def _note_empty(annotations: AnnotationSet, columns: dict[str, Any], classes: Sequence[str]) -> None:
+    """Note classes without objects; where no box or no keypoint is left, note also what would keep some."""
     notes, used = annotations.findings.notes, {*annotations.labels}
     if lacking := [name for k, name in enumerate(classes) if used and k not in used]:
         names = ", ".join([*lacking[:_NAMED], *(["..."] if len(lacking) > _NAMED else [])])
@@ -154,11 +155,11 @@ def _note_lack(annotations: AnnotationSet, columns: dict[str, Any], classes: Seq
 
 
 def _number_classes(annotations: AnnotationSet, wanted: Sequence[str] | None) -> tuple[tuple[str, ...] | None, Any]:
-    """Names of the labels, and their numbers in the file; labels are numbered so from now on."""
+    """Renumber the labels by the wanted or sorted classes; return the class names, and their ids in the file."""
     names, ids, labels = annotations.classes, annotations.class_ids, np.asarray(annotations.labels)
     if names is None and not annotations.numbered:
         names = [*annotations.label_of]
-        if wanted is None:  # numbered as they were met, from now on as they sort
+        if wanted is None:  # numbered in order of appearance so far
             numbers, order, number_of = number(names)
             annotations.rename(numbers.tolist())
             return (None if order and all(name == str(k) for name, k in number_of.items()) else tuple(order)), None
@@ -179,7 +180,7 @@ def _number_classes(annotations: AnnotationSet, wanted: Sequence[str] | None) ->
 
 
 def _paths(annotations: AnnotationSet, options: AnnotationOptions) -> PathTable:
-    """The paths of the images; those that are missing, lie outside or are those of two files are defects."""
+    """The paths of the images; adds defects for images that are missing, lie outside, or stand in two files."""
     written, first, files = annotations.names, dict[str, int](), annotations.files
     names = annotations.names = [local_name(annotations.root or "", name) for name in written]
     changed = [old for old, new in zip(written, names, strict=True) if old != new]
@@ -192,7 +193,7 @@ def _paths(annotations: AnnotationSet, options: AnnotationOptions) -> PathTable:
             annotations.tally("image", "listed again, so read twice", f"{files[i]}: {name}")
     images, within = PathTable.from_paths(names, root=annotations.root or b""), annotations.within
     missing = 0
-    for i, what in faults_of(images, within or b"", check=options.check, outside=options.outside or within is None):
+    for i, what in path_problems(images, within or b"", check=options.check, outside=options.outside or within is None):
         annotations.defect(files[i], what + annotations.hints.get(i, ""))
         missing += what.endswith("no such file")
     if missing == len(images) > 1:
@@ -202,11 +203,11 @@ def _paths(annotations: AnnotationSet, options: AnnotationOptions) -> PathTable:
 
 
 def _sizes(annotations: AnnotationSet, options: AnnotationOptions, images: PathTable) -> Floats:
-    """(width, height) of each image, in the unit of what is taken; 0 of those without objects, or unreadable."""
+    """(width, height) of each image, in the unit of its coordinates; 0 if unreadable or without objects."""
     boxes = options.inputs.boxes
     in_px = boxes is not None and "boxes" in options.takes and boxes.format not in targets.SHARES
     if annotations.relative and not in_px and "keypoints" not in options.takes:
-        return np.ones((len(images), 2))  # all that is taken of shares stays in shares
+        return np.ones((len(images), 2))  # fractions stay fractions
     sizes = np.asarray(annotations.sizes).reshape(-1, 2).astype(np.float64)
     needed = np.zeros(len(images), bool)
     needed[np.asarray(annotations.images)] = True

@@ -1,9 +1,8 @@
-"""Pascal VOC: a folder of XML files, one an image, as LabelImg and many others write them.
+"""Pascal VOC: a folder of XML files, one per image, as LabelImg and many others write them.
 
-Coordinates are taken as they stand, in px from the image's corner: tools count from 0, whatever the challenge's own
-files did. `difficult` marks what is left out. A split is a list of names in `../ImageSets/Main/SPLIT.txt`. The image
-is the one of the XML file's own name, or else the one that `<filename>` names. Text is of the encoding that a file
-declares, or UTF-8.
+Coordinates are read as px from the image's corner, counted from 0 as today's tools do (the challenge's own files count
+from 1). `difficult` objects are flagged. A split is a list of names in `../ImageSets/Main/SPLIT.txt`. The image has
+the XML file's own name, or else the name in `<filename>`. Text has the encoding that the file declares, or UTF-8.
 """
 
 from __future__ import annotations
@@ -23,75 +22,75 @@ LOOKS = "a folder of XML files, one an image (`<annotation>`)"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _BELOW = "Annotations/"
 _GUESSED = (".jpg", ".png", ".jpeg")
-# What can be read so is UTF-8 if it calls itself UTF-16; some codecs of Python are none of text, or take long.
+# A declaration that is readable as ASCII rules out UTF-16. Some of Python's codecs are not for text, or take long.
 _ENCODING = re.compile(rb"""(?i)\s*<\?xml[^>]*?\sencoding\s*=\s*["'](?!utf|ucs|puny|idna|un|raw)([\w.:-]+)""")
-_HEAD = 200  # bytes that a declaration is in
+_HEAD = 200  # bytes to look for a declaration in
 _REFUSED = "it declares a document type (<!DOCTYPE ...>), which annotations do not need and which is not read"
 
 
 def claims(source: files.PathView) -> bool:
-    """A folder whose first XML file is VOC's, or such a file."""
+    """Whether this is VOC's XML file, or a folder whose first XML file is."""
     data = source.head(".xml")
     return bool(data) and (b"<annotation>" in data or b"<annotation " in data or b"<annotations" not in data)
 
 
 def read(source: files.PathView, options: AnnotationOptions, annotations: AnnotationSet) -> None:
-    """Read every file; those of other splits, too, so that all splits number the classes alike."""
+    """Read every file, those of other splits too, so that all splits number the classes alike."""
     annotations.record = "object {}"
     names, folder = source.ending(".xml"), source.folder
     if source.is_folder and (folder / _BELOW).is_dir():  # as the challenge lays its year out
         folder, names = folder / _BELOW, [name[len(_BELOW) :] for name in names if name.startswith(_BELOW)]
     split = None if options.split is None else _split(folder.parent / "ImageSets" / "Main" / f"{options.split}.txt")
-    wanted: list[tuple[str, str]] = []  # what each file calls its image, and its own name
+    wanted: list[tuple[str, str]] = []  # <filename> and the XML file's own name, without .xml
     for name in names:
         stem = name[:-4]
         is_wanted = split is None or stem.rpartition("/")[2] in split
-        called = _read_file(annotations, folder / name, is_wanted)
-        wanted += [(called, stem)] if is_wanted else []
+        filename = _read_file(annotations, folder / name, is_wanted)
+        wanted += [(filename, stem)] if is_wanted else []
     if lacking := sorted((split or set()) - {stem.rpartition("/")[2] for _, stem in wanted}):
         annotations.tally("name", f"of split {options.split!r} without an XML file", lacking[0], len(lacking))
     places = [folder.parent / "JPEGImages", folder.parent / "images", folder, folder.parent]
-    candidates = [file for called, stem in wanted for file in (called, *(f"{stem}{suffix}" for suffix in _GUESSED))]
+    candidates = [file for filename, stem in wanted for file in (filename, *(f"{stem}{suffix}" for suffix in _GUESSED))]
     annotations.root = annotations.within = files.folder_of(options, candidates, places, source.path)
-    there = files.PathView(annotations.root).names
-    _name_images(annotations, there, wanted)
+    existing = files.PathView(annotations.root).names
+    _name_images(annotations, existing, wanted)
     if split is None:
-        files.tally_others(annotations, there, "without an XML file, left out")
+        files.tally_others(annotations, existing, "without an XML file, left out")
 
 
 def _split(path: Path) -> set[str]:
-    """The names of a split; lists of one class have 1 or -1 behind each name."""
+    """The names of a split; in lists of one class, 1 or -1 follows each name."""
     if not path.is_file():
         raise DataError(f"split={path.stem!r} needs this file, one name a line: no such file", str(path))
     return {line.split()[0] for line in files.read_lines(path, "surrogateescape") if line.strip()}
 
 
 def _tree(path: Path) -> Element:
-    """An XML file; DataError where it is none of its encoding, or declares a document type, and so perhaps entities."""
+    """Parse an XML file; DataError for text in another encoding, or a document type, which may declare entities."""
     data = files.read_whole(path)
     declared = _ENCODING.match(data[:_HEAD])
-    said = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else declared[1].decode() if declared else "utf-8-sig"
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else declared[1].decode() if declared else "utf-8-sig"
     try:
-        # What calls itself an older GB is often of a newer one, which has all of its characters.
-        text = data.decode("gb18030" if said.lower().startswith("gb") else said)
-        # Text is parsed as Python decodes it, so that nothing is hidden from this look.
+        # Files that declare GB2312 or GBK are often GB18030, a superset of both.
+        text = data.decode("gb18030" if encoding.lower().startswith("gb") else encoding)
+        # Parse the text as decoded here, so that no other encoding hides a document type from this check.
         if "<!DOCTYPE" in text:
             raise DataError(_REFUSED, str(path))
         return fromstring(text)
     except (UnicodeError, LookupError):
         cure = 'save it as UTF-8, or declare what it is, as in <?xml version="1.0" encoding="GBK"?>'
-        raise DataError(f"is not {said.removesuffix('-sig')} text: {cure}", str(path)) from None
+        raise DataError(f"is not {encoding.removesuffix('-sig')} text: {cure}", str(path)) from None
     except (ParseError, ValueError) as error:
         raise DataError(f"not valid XML: {error}", str(path)) from None
 
 
 def _read_file(annotations: AnnotationSet, path: Path, is_wanted: bool) -> str:
-    """Add what a file has, of one that is not wanted its classes alone; returns what it calls its image."""
+    """Add the image and objects of a file, or only its classes if it is not wanted; return the name in `<filename>`."""
     root, file = _tree(path), str(path)
     if root.tag != "annotation":
         raise DataError(f"the outermost element should be <annotation>, not <{root.tag}>", file)
     size = root.findtext("size/width"), root.findtext("size/height")
-    image = annotations.image("?", file, size) if is_wanted else -1  # named when it is known where images lie
+    image = annotations.image("?", file, size) if is_wanted else -1  # `_name_images` names it
 
     def add(record: int, thing: Element) -> None:
         name, box = (thing.findtext("name") or "").strip(), thing.find("bndbox")
@@ -109,15 +108,15 @@ def _read_file(annotations: AnnotationSet, path: Path, is_wanted: bool) -> str:
     return (root.findtext("filename") or "").strip().replace("\\", "/").rpartition("/")[2]
 
 
-def _name_images(annotations: AnnotationSet, there: list[str], wanted: list[tuple[str, str]]) -> None:
-    """Name the images: by the XML files' names, or else as these call them."""
-    names, of_stem = set(there), defaultdict[str, list[str]](list)
-    for name in filter(is_image, there):
-        of_stem[name.rpartition(".")[0]].append(name)
-    for k, (called, stem) in enumerate(wanted):
+def _name_images(annotations: AnnotationSet, existing: list[str], wanted: list[tuple[str, str]]) -> None:
+    """Name the images by the XML files' own names, or else by `<filename>`."""
+    names, by_stem = set(existing), defaultdict[str, list[str]](list)
+    for name in filter(is_image, existing):
+        by_stem[name.rpartition(".")[0]].append(name)
+    for k, (filename, stem) in enumerate(wanted):
         below, _, last = stem.rpartition("/")
-        named = next((name for name in (f"{below}/{called}".lstrip("/"), called) if name in names), "")
-        own = of_stem.get(stem) or of_stem.get(last) or [named or called or f"{last}.jpg"]
+        named = next((name for name in (f"{below}/{filename}".lstrip("/"), filename) if name in names), "")
+        own = by_stem.get(stem) or by_stem.get(last) or [named or filename or f"{last}.jpg"]
         annotations.names[k] = named if named in own else own[0]
         if named not in own and len(own) > 1:
             what = f"{' and '.join(own)} are of its name, and <filename> is none of them"

@@ -1,12 +1,12 @@
-"""YOLO: a text file an image, one line an object, with coordinates as shares of the image.
+"""YOLO: one text file per image, one line per object, with coordinates as fractions of the image.
 
-    class x y width height                     detection: the middle, and the size
-    class x1 y1 x2 y2 x3 y3 ...                segmentation: a polygon; four corners of a turned box are one
+    class x y width height                     detection: the centre, and the size
+    class x1 y1 x2 y2 x3 y3 ...                segmentation: a polygon; an oriented box is one of four corners
     class x y width height px py [v] ...       pose, where data.yaml has `kpt_shape`
 
-Given as `data.yaml` (`path`, `train`, `val`, `test`, `names`, `kpt_shape`), the folder that it lies in, or a folder
-`labels/`. The file of `images/a/1.jpg` is `labels/a/1.txt`. Images without one, or with an empty one, have no
-objects. Names of classes are those of data.yaml, or of `classes.txt` beside the labels; without, labels are numbers.
+The user names `data.yaml` (`path`, `train`, `val`, `test`, `names`, `kpt_shape`), its folder, or a folder `labels/`.
+The label file of `images/a/1.jpg` is `labels/a/1.txt`. Images with an empty label file, or none, have no objects.
+Class names are those of data.yaml, or of `classes.txt` beside the labels; without either, labels are numbers.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ TITLE = "YOLO"
 LOOKS = "a data.yaml with `train` and `names`, or a folder of text files, one an image (`0 0.5 0.5 0.1 0.2`)"
 _YAML = ("data.yaml", "data.yml", "dataset.yaml")
 _SPLITS = ("train", "val", "test")
-_LOOKED_AT = 20
+_INSPECTED = 20
 _MOST_CLASSES = 1 << 30  # where nothing names them
-_FAR = 2.0  # an image's widths from its middle: beyond, coordinates are px and no shares
+_FAR = 2.0  # image widths from the centre; coordinates further out must be px, not fractions
 _BOX = 5  # class, x, y, width, height
 _ROW = re.compile(r"(\s*[-+.\deE]+(\s|$)){5}")
 
-# Images, each with its label file, whether there is one or not; and folders of label files.
-Files = tuple[list[tuple[str, str]], list[Path]]
+# Images, each with the path of its label file, which may not exist; and the folders of label files.
+LabelledImages = tuple[list[tuple[str, str]], list[Path]]
 
 
 def claims(source: PathView) -> bool:
-    """A data.yaml, a folder with one, or a folder of text files that begin with a line of numbers."""
+    """Whether this is a YAML file, a folder with a data.yaml, or a folder of text files that begin with numbers."""
     if not source.is_folder:
         return bool(source.ending(".yaml", ".yml"))
-    labels = [source.path / name for name in source.names if _is_label(name)][:_LOOKED_AT]
+    labels = [source.path / name for name in source.names if _is_label(name)][:_INSPECTED]
     first = [line for label in labels for line in read_lines(label)[:1]]
     return _yaml_in(source.path) is not None or (bool(labels) and all(map(_ROW.match, first)))
 
@@ -61,26 +61,30 @@ def read(source: PathView, options: records.AnnotationOptions, annotations: reco
     """Read the label file of every image."""
     path = source.path
     index = _yaml_in(path) if source.is_folder else path
-    near = index or _yaml_in(path.parent)  # which says what the numbers of a folder of labels mean, too
-    content = {} if near is None else _read_yaml(near)
-    names = class_list((path, path.parent), "classes.txt", "obj.names") if near is None else _names(content, near)
+    yaml_file = index or _yaml_in(path.parent)  # it explains the numbers of a folder of labels, too
+    content = {} if yaml_file is None else _read_yaml(yaml_file)
+    names = (
+        class_list((path, path.parent), "classes.txt", "obj.names") if yaml_file is None else _names(content, yaml_file)
+    )
     annotations.relative, annotations.numbered = True, names is None
     annotations.use_classes(names)
-    labels = _LabelFiles(annotations, options, content, near or path)
-    files, folders = _of_labels(path, options) if index is None else _of_yaml(index, content, options, annotations)
-    there = {f"{folder}/{name}" for folder in folders for name in PathView(folder).names}
-    orphans, without = set(filter(_is_label, there)), list[str]()
+    labels = _LabelFiles(annotations, options, content, yaml_file or path)
+    files, folders = (
+        _images_of_labels(path, options) if index is None else _images_of_yaml(index, content, options, annotations)
+    )
+    existing = {f"{folder}/{name}" for folder in folders for name in PathView(folder).names}
+    orphans, unlabelled = set(filter(_is_label, existing)), list[str]()
     for image, label in files:
         position = annotations.image(image, label)
         orphans.discard(label)
-        if label in there or is_there(label):
+        if label in existing or is_there(label):
             labels.read(label, position)
         else:
-            without.append(image)
-    if without and len(without) == len(files):
-        many = f"none of {len(without):,} images has a label file; looked for {files[0][1]}"
-        raise DataError(many, str(source.path))
-    annotations.tally("image", "without a label file, so without objects", "".join(without[:1]), len(without))
+            unlabelled.append(image)
+    if unlabelled and len(unlabelled) == len(files):
+        what = f"none of {len(unlabelled):,} images has a label file; looked for {files[0][1]}"
+        raise DataError(what, str(source.path))
+    annotations.tally("image", "without a label file, so without objects", "".join(unlabelled[:1]), len(unlabelled))
     annotations.tally("label file", "without an image, not read", min(orphans, default=""), len(orphans))
 
 
@@ -117,27 +121,24 @@ def _names(content: dict[Any, Any], path: Path) -> list[str] | None:
 # -- which files there are ---------------------------------------------------------------------------------------------
 
 
-def _of_labels(path: Path, options: records.AnnotationOptions) -> Files:
-    """The images of a folder of labels, or of a split's folder in it."""
+def _images_of_labels(path: Path, options: records.AnnotationOptions) -> LabelledImages:
+    """The images for a folder of labels, or for a split's folder in it."""
     split, images = options.split or "", options.folder
     labels = path / split
     if not is_there(labels, folder=True):
         raise DataError(f"split={split!r} needs this folder: no such folder", str(labels))
     if images is None:
-        beside = _swapped(labels, "labels", "images") or labels.parent / "images"
+        beside = _with_folder(labels, "labels", "images") or labels.parent / "images"
         images = next((place for place in (beside, labels) if PathView(place).has_images), beside)
     elif is_there(images / split, folder=True):
         images = images / split
-    return _in_folder(images, labels), [labels]
+    return _images_in(images, labels), [labels]
 
 
-def _of_yaml(
+def _images_of_yaml(
     path: Path, content: dict[Any, Any], options: records.AnnotationOptions, annotations: records.AnnotationSet
-) -> Files:
-    """The images of a split of data.yaml.
-
-    Of no split `train`, so that validation images are never trained on unasked.
-    """
+) -> LabelledImages:
+    """The images of a split of data.yaml; by default `train`, so that nobody trains on validation images unasked."""
     wanted = options.split or "train"
     if not content.get(wanted):
         has = ", ".join(name for name in _SPLITS if content.get(name)) or "none"
@@ -145,34 +146,34 @@ def _of_yaml(
     entries = content[wanted] if isinstance(content[wanted], list) else [content[wanted]]
     if not all(isinstance(entry, str) and entry.isprintable() for entry in entries):
         raise DataError(f"`{wanted}` should be a path, or a list of paths", str(path))
-    base, said = options.folder or path.parent, content.get("path")
-    if options.folder is None and isinstance(said, str) and "\0" not in said:
-        base = path.parent / local_name(path.parent, said)
-        # Where it was written for another folder of data sets, the file lies in the data set itself.
+    base, root = options.folder or path.parent, content.get("path")
+    if options.folder is None and isinstance(root, str) and "\0" not in root:
+        base = path.parent / local_name(path.parent, root)
+        # `path` may be of another machine; data.yaml then usually lies in the data set itself.
         base = base if is_there(base, folder=True) else path.parent
     within = None if options.outside else DataFolder(base)
     files, folders = list[tuple[str, str]](), list[Path]()
     for entry in (local_name(base, entry) for entry in entries):
         # Some exports write `../train/images` for what lies beside the file.
-        tried = [base / entry, path.parent / entry, base / entry.removeprefix("../")]
-        there = [place for place in tried if is_there(place) or is_there(place, folder=True)]
-        place = next((place for place in there if within is None or within.spans(place)), tried[0])
-        if there and within is not None and not within.spans(place):
+        candidates = [base / entry, path.parent / entry, base / entry.removeprefix("../")]
+        existing = [place for place in candidates if is_there(place) or is_there(place, folder=True)]
+        place = next((place for place in existing if within is None or within.spans(place)), candidates[0])
+        if existing and within is not None and not within.spans(place):
             raise DataError(f"{entry!r} {OUTSIDE.format(base)}", str(path))
         if is_there(place, folder=True):
             images = place / "images" if (place / "images").is_dir() else place
-            folders.append(_swapped(images, "images", "labels") or images)
-            files += _in_folder(images, folders[-1])
+            folders.append(_with_folder(images, "images", "labels") or images)
+            files += _images_in(images, folders[-1])
         elif place.suffix == ".txt" and is_there(place):
-            files += _listed(place, within, annotations)
+            files += _images_in_list(place, within, annotations)
         else:
             what = f"its images are in {place}: no such folder; give the data set's folder (root=)"
             raise DataError(what, str(path))
     return files, folders
 
 
-def _swapped(path: Path, old: str, new: str) -> Path | None:
-    """A path whose last folder `old` is called `new`; None where it has none."""
+def _with_folder(path: Path, old: str, new: str) -> Path | None:
+    """The path with its last folder named `old` renamed `new`; None where it has no such folder."""
     parts = list(path.parts)
     if old not in parts:
         return None
@@ -180,14 +181,16 @@ def _swapped(path: Path, old: str, new: str) -> Path | None:
     return Path(*parts)
 
 
-def _in_folder(images: Path, labels: Path) -> list[tuple[str, str]]:
+def _images_in(images: Path, labels: Path) -> list[tuple[str, str]]:
     names = [name for name in PathView(images).names if is_image(name)]
     if not names:
         raise DataError(f"no images in this folder, which {labels} has the labels of", str(images))
     return [(f"{images}/{name}", f"{labels}/{name.rpartition('.')[0]}.txt") for name in names]
 
 
-def _listed(path: Path, within: DataFolder | None, annotations: records.AnnotationSet) -> Iterator[tuple[str, str]]:
+def _images_in_list(
+    path: Path, within: DataFolder | None, annotations: records.AnnotationSet
+) -> Iterator[tuple[str, str]]:
     """The images that a text file lists, and their label files."""
     for k, line in enumerate(map(str.strip, read_lines(path, "surrogateescape")), 1):
         file = path.parent / local_name(path.parent, line.replace("\0", ""))
@@ -196,14 +199,14 @@ def _listed(path: Path, within: DataFolder | None, annotations: records.Annotati
             continue
         if within is not None and ("://" in line or not within.holds(file)):
             raise DataError(f"{line!r} {OUTSIDE.format(within.folder)}", f"{path}:{k}")
-        yield str(file), str((_swapped(file, "images", "labels") or file).with_suffix(".txt"))
+        yield str(file), str((_with_folder(file, "images", "labels") or file).with_suffix(".txt"))
 
 
 # -- label files -------------------------------------------------------------------------------------------------------
 
 
 class _LabelFiles:
-    """Label files, and what the numbers of their lines mean, as `kpt_shape` and `flip_idx` of data.yaml say."""
+    """A reader for label files, whose lines mean what `kpt_shape` and `flip_idx` of data.yaml say."""
 
     def __init__(
         self,
@@ -247,23 +250,23 @@ class _LabelFiles:
         if len(values) == 4 or (pose and len(values) == 4 + pose):
             x, y, width, height = values[:4]
             corners = x - width / 2, y - height / 2, x + width / 2, y + height / 2
-            thing = self.annotations.add(image, int(label), corners, k)
+            obj = self.annotations.add(image, int(label), corners, k)
             if "keypoints" in self.takes and len(values) > 4:
-                points = _visible(np.reshape(values[4:], (-1, self.shape[1])))
-                self.annotations.add_points(thing, points.ravel().tolist())
+                points = _with_visibility(np.reshape(values[4:], (-1, self.shape[1])))
+                self.annotations.add_points(obj, points.ravel().tolist())
         elif pose:
             raise records.RecordError(f"{len(words)} numbers: a pose of kpt_shape {[*self.shape]} has {_BOX + pose}")
         elif len(values) % 2 or len(values) < 2 * records.LEAST_CORNERS:
             what = "a box has 5, a polygon 7, 9, 11, ...; for keypoints data.yaml has `kpt_shape`"
             raise records.RecordError(f"{len(words)} numbers: {what}")
         else:
-            thing = self.annotations.add(image, int(label), records.bounds(values), k)
+            obj = self.annotations.add(image, int(label), records.bounds(values), k)
             if "mask" in self.takes:
-                self.annotations.add_area(thing, values)
+                self.annotations.add_area(obj, values)
 
 
-def _visible(points: Any) -> Any:
-    """Keypoints (k, 3): those without a word of their own are seen, unless they lie at 0, 0 or left of it."""
+def _with_visibility(points: Any) -> Any:
+    """Keypoints (k, 3) with a visibility: without their own, 2 (visible), or 0 for points at 0, 0 or below zero."""
     if points.shape[1] == 3:
         return points
     hidden = (points == 0).all(axis=1) | (points < 0).any(axis=1)

@@ -1,1 +1,1 @@
-"""Whole-slide images: pyramids of gigabytes, of which windows are read. The extra `slides` brings what opens them."""
+"""Whole-slide images: windows of pyramids of gigabytes. Opening them needs the extra `slides`."""

@@ -1,11 +1,10 @@
-"""TIFF pyramids of JPEG tiles, read tile by tile: the bytes from the file, the pixels by the decoder of all our JPEGs.
+"""TIFF pyramids of JPEG tiles, read tile by tile: bytes from the file, pixels from our own JPEG decoder.
 
-tifffile says once where the tiles lie. Of the images in a file the first is level 0; of the others those are levels
-that are said to be reduced copies of it, or stand below it as sub-images, or, in files of Aperio, have tiles. Strips
-count as tiles of an image's full width.
+tifffile finds the tiles once. The first image in a file is level 0; further levels are images that the file marks as
+reduced copies of it, its sub-images, or, in Aperio's files, images with tiles. Strips count as tiles of full width.
 
-Of a tile no more is decoded than a window shows, where that is all of its tiles, or lies in one. Other windows share
-tiles with those beside them: these are decoded whole, and kept for a while.
+A window that consists of whole tiles, or lies in a single tile, decodes only the pixels that it shows. Other windows
+share tiles with their neighbours: these tiles are decoded whole, and cached.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from augrecipes.images.format import stage
 from augrecipes.lru import LruCache, OpenFile
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, as_levels
 
-JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; the second is one that some writers use for the first
+JPEG, JPEG_OLD_NAME = 7, 33007  # values of the tag Compression; some writers use the second for the first
 _X_RESOLUTION, _Y_RESOLUTION = 282, 283
 _MICROMETRES = {2: 25_400.0, 3: 10_000.0}  # by the tag ResolutionUnit: an inch, a centimetre
-_MOST_IMAGES = 256  # that are looked at in a file: slides have a dozen
+_MOST_IMAGES = 256  # inspected in a file; slides have a dozen
 _GREY, _RGB, _YCBCR = 1, 2, 6  # of PhotometricInterpretation
-# An Adobe segment says how colours are coded: as they are, or as luma and chroma. Without one decoders guess.
+# An Adobe segment says whether colours are RGB or YCbCr; without one, decoders guess.
 _ADOBE = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00"
 _CODED = {_GREY: b"", _RGB: _ADOBE + b"\x00", _YCBCR: _ADOBE + b"\x01"}
 _START, _END = b"\xff\xd8", b"\xff\xd9"
@@ -44,12 +43,12 @@ class TileIndex:
     Attributes:
         width: of the level, px.
         height: of the level, px.
-        tile_width: px; the last column's tiles reach over the edge.
-        tile_height: px; so do the last row's, strips end there.
-        strips: whether they are strips.
-        offsets: int64, where each tile begins in the file, row by row.
-        counts: int64, its bytes.
-        head: what a tile's own JPEG data lacks in front: the start marker, how colours are coded, and tables.
+        tile_width: px; tiles of the last column extend beyond the level.
+        tile_height: px; so do tiles of the last row, but not strips.
+        strips: whether the tiles are strips.
+        offsets: int64, the first byte of each tile in the file, row by row.
+        counts: int64, the number of bytes of each tile.
+        head: the start of a JPEG that a tile's own data lacks: start marker, Adobe segment, and tables.
     """
 
     width: int
@@ -63,25 +62,25 @@ class TileIndex:
 
     @property
     def across(self) -> int:
-        """Tiles in a row."""
+        """The number of tiles in a row."""
         return -(-self.width // self.tile_width)
 
-    def whole(self, data: bytes) -> bytes:
-        """The bytes of a tile as a JPEG that can be decoded by itself."""
+    def complete_jpeg(self, data: bytes) -> bytes:
+        """The bytes of a tile as a complete JPEG file."""
         return self.head + data[len(_START) :]
 
     def rows_of(self, row: int) -> int:
-        """How many rows of pixels the tiles of a row have."""
+        """The height of the tiles in a row, px."""
         return min(self.tile_height, self.height - row * self.tile_height) if self.strips else self.tile_height
 
 
 def index_of(file: Any) -> tuple[tuple[TileIndex, ...], tuple[float, float] | None] | None:
-    """The levels of an open TiffFile of JPEG tiles, the largest first; and its micrometres a pixel, if it says.
+    """The levels of an open TiffFile of JPEG tiles, the largest first, and its micrometres per pixel, if known.
 
-    None where it is anything else.
+    None for any other file.
 
     Raises:
-        Exception: whatever tifffile says of a damaged file.
+        Exception: any error of tifffile on a damaged file.
     """
     images = list(_images(file))
     indices = [_level(page) for page in images]
@@ -92,7 +91,7 @@ def index_of(file: Any) -> tuple[tuple[TileIndex, ...], tuple[float, float] | No
 
 
 def _images(file: Any) -> Iterator[Any]:
-    """The images of a pyramid."""
+    """Yield the images of a pyramid."""
     pages = list(islice(file.pages, _MOST_IMAGES))
     if not pages:
         return
@@ -114,7 +113,7 @@ def _mpp(page: Any) -> tuple[float, float] | None:
 
 
 def _level(page: Any) -> TileIndex | None:
-    """The tiles of an image, where all of them are JPEGs of 8 bits."""
+    """The tiles of an image if they are 8-bit JPEGs, else None."""
     tiled, samples = bool(page.is_tiled), int(page.samplesperpixel)
     coded = _CODED.get(int(page.photometric))
     wanted = {_GREY: 1}.get(int(page.photometric), 3)
@@ -130,22 +129,22 @@ def _level(page: Any) -> TileIndex | None:
     tables = page.jpegtables or _START + _END
     index = TileIndex(width, height, across, down, not tiled, offsets, counts, _START + coded + tables[2:-2])
     expected = index.across * -(-height // down)
-    # Tiles that are left out, which other readers fill from a coarser level, are theirs to read.
+    # OpenSlide fills missing tiles from a coarser level: leave such files to it.
     return index if len(offsets) == len(counts) == expected and counts.all() else None
 
 
 RECENT = LruCache[Pixels](32 << 20, attrgetter("nbytes"))
-"""Tiles of all slides of a process that were decoded whole lately; nobody may change them."""
-_NUMBERS = itertools.count()  # one for each reader: what it kept is no other's, be it of the same path
+"""Recently decoded tiles of all slides of a process; they must not be modified."""
+_NUMBERS = itertools.count()  # keys of readers in the cache; a path may be opened twice
 
 
 class JpegTiles(Pyramid):
-    """Reads parts of a TIFF whose levels are JPEG tiles, or strips. Closes its file when it is forgotten.
+    """A reader for TIFFs whose levels are JPEG tiles or strips. It closes its file when it is garbage collected.
 
     Args:
-        path: of the file.
-        indices: of its levels, the largest first.
-        mpp: micrometres a pixel, across and down.
+        path: the file.
+        indices: the tiles of each level, the largest first.
+        mpp: micrometres per pixel, across and down.
     """
 
     def __init__(self, path: str, indices: Sequence[TileIndex], mpp: tuple[float, float] | None) -> None:
@@ -155,25 +154,25 @@ class JpegTiles(Pyramid):
         self._size = len(self._file)
 
     def read(self, level: int, part: Part) -> Pixels:
-        """As `Pyramid`."""
+        """See `Pyramid.read`."""
         index = self._indices[level]
-        there = part.inside(index.width, index.height)
-        pieces = [*_touched(index, there)]
+        clipped = part.inside(index.width, index.height)
+        pieces = [*_touched(index, clipped)]
         sizes = {(piece.width, piece.height) for *_, piece in pieces}
         shared = len(pieces) > 1 and sizes != {(index.tile_width, index.tile_height)}
-        if len(pieces) == 1 and there == part:
+        if len(pieces) == 1 and clipped == part:
             return np.ascontiguousarray(self._decoded(level, *pieces[0]))
         out = np.empty((part.height, part.width, 3), np.uint8)
-        if there != part:
+        if clipped != part:
             out.fill(WHITE)
         for column, row, piece in pieces:
-            pixels = (self._kept if shared else self._decoded)(level, column, row, piece)
+            pixels = (self._cached if shared else self._decoded)(level, column, row, piece)
             y, x = piece.y - part.y, piece.x - part.x
             out[y : y + len(pixels), x : x + pixels.shape[1]] = pixels
         return out
 
-    def _kept(self, level: int, column: int, row: int, piece: Part) -> Pixels:
-        """A piece of a tile that is kept from now on; alone where the tile is damaged, which the piece may not be."""
+    def _cached(self, level: int, column: int, row: int, piece: Part) -> Pixels:
+        """A piece of a cached tile; decoded alone if the tile is damaged, since the piece may be intact."""
         index = self._indices[level]
         left, top = column * index.tile_width, row * index.tile_height
         tile = Part(left, top, index.tile_width, index.rows_of(row))
@@ -184,7 +183,7 @@ class JpegTiles(Pyramid):
         return pixels[piece.y - top : piece.y - top + piece.height, piece.x - left : piece.x - left + piece.width]
 
     def _decoded(self, level: int, column: int, row: int, piece: Part) -> Pixels:
-        """A piece of a tile, as a view of more maybe; what a tile has beyond its level belongs to it."""
+        """A piece of a tile, perhaps as a view; tiles include their pixels beyond the level."""
         index = self._indices[level]
         left, top = column * index.tile_width, row * index.tile_height
         y, x = piece.y - top, piece.x - left
@@ -198,7 +197,7 @@ class JpegTiles(Pyramid):
             raise DataError(f"{where}: {why}", self.path) from None
 
     def _tile(self, level: int, column: int, row: int) -> Encoded:
-        """A tile, its header read and found to be what the file says."""
+        """An encoded tile, whose header agrees with the file."""
         index = self._indices[level]
         number = row * index.across + column
         start, count = int(index.offsets[number]), int(index.counts[number])
@@ -206,7 +205,7 @@ class JpegTiles(Pyramid):
             raise DataError("truncated: it would lie behind the end of the file")
         with stage("read"):
             data = self._file.read(start, count)
-        tile = encoded(index.whole(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
+        tile = encoded(index.complete_jpeg(data), name=self.path, exif="ignore", max_pixels=MAX_PIXELS)
         if tile.header.format != "jpeg" or tile.shape[:2] != (index.rows_of(row), index.tile_width):
             size = f"{tile.shape[1]}×{tile.shape[0]} px where {index.tile_width}×{index.rows_of(row)} are expected"
             raise DataError(f"holds an image of {size}")
@@ -214,7 +213,7 @@ class JpegTiles(Pyramid):
 
 
 def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:
-    """The tiles that a part of a level touches: column, row, and what of the part lies on it."""
+    """Yield the tiles that a part of a level touches: column, row, and the piece of the part on the tile."""
     if not part.width * part.height:
         return
     for row in range(part.y // index.tile_height, -(-(part.y + part.height) // index.tile_height)):

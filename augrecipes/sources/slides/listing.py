@@ -1,7 +1,7 @@
-"""Lists slides: which files, at which resolution, and which of their windows show tissue.
+"""Lists slides: the files, their resolution, and the windows that show tissue.
 
-What was found in a slide is kept from run to run, a bit a window, for as long as the files that decide it stay as they
-are: a slide is opened to be listed once, not at each start.
+The windows of a slide are cached between runs, one bit per window, as long as its files are unchanged: listing opens a
+slide once, not at each start.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from augrecipes.sources.slides.opened import OPENED
 from augrecipes.sources.slides.pyramid import Level, Pixels, find_downsample, thumbnail
 
 EXTENSIONS = frozenset([".svs", ".tif", ".tiff", ".btf", ".ndpi", ".scn", ".mrxs", ".bif", ".svslide", ".czi"])
-"""What slides in a folder are called."""
+"""Extensions of slides in a folder."""
 MPP = 0.5
-"""Micrometres a pixel where nothing is said: what scanners call 20×."""
+"""Default resolution in micrometres per pixel: what scanners call 20×."""
 _REGIONS = (".geojson", ".json")
 _MASKS = (*_REGIONS, ".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp")
-_SEVERAL_FILES = (".mrxs", ".dcm")  # pixels lie in other files: what was found is not kept
-_CELLS = 8  # px of a thumbnail along a window, at least where
-_LONGEST = 4096  # no side of it would be longer
-_RULES = 4  # of how windows are chosen: what was chosen otherwise is not used
-RECIPE = "recipe"  # of `tissue=`: as the recipe says
+_SEVERAL_FILES = (".mrxs", ".dcm")  # their pixels lie in other files, so the listing is not cached
+_CELLS = 8  # px of the thumbnail along a window,
+_LONGEST = 4096  # unless a side of the thumbnail would be longer than this
+_RULES = 4  # version of the selection of windows, part of the cache key
+RECIPE = "recipe"  # the value of `tissue=` for: as the recipe says
 _MIN_TISSUE, _MAX_WHITE = 0.5, 0.8
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Which windows of slides are taken; of tiles that are files it says by which tissue.
+    """Which windows of slides to take; for tiles in files only the selection by tissue applies.
 
     Attributes:
-        tile: their side, in their own px.
-        mpp: their resolution in micrometres a pixel; `MPP` where `level` is not given either.
-        level: of the slide's own that they are of, instead.
-        stride: from one to the next, in their px; None: they lie side by side.
+        tile: the side of a window, in its own px.
+        mpp: the resolution of windows, micrometres per pixel; `MPP` by default, unless `level` is given.
+        level: the slide's own level to take windows of, instead of `mpp`.
+        stride: the distance between windows, in their px; None: side by side.
         tissue: `otsu`; a threshold of saturation, 0 to 1; a function of a thumbnail, or the name of a registered one; a
-            mask file or GeoJSON; a folder of such; None and `none`: all windows; `recipe`: as the recipe says.
-        min_tissue: the share of a window that is tissue, at least; None: as the recipe says.
-        max_white: the share of a window that is white, at most; None: as the recipe says.
+            mask file or GeoJSON; a folder of these; None or `none`: all windows; `recipe`: as the recipe says.
+        min_tissue: the least fraction of a window that is tissue; None: as the recipe says.
+        max_white: the largest fraction of a window that is white; None: as the recipe says.
         regions: classes of regions in GeoJSON; None: all.
-        slide_mpp: micrometres a pixel of level 0, where slides do not say, or say what is wrong.
-        max_pixels: of a mask file, and of what a window is made of.
+        slide_mpp: micrometres per pixel of level 0, for slides that lack it or have it wrong.
+        max_pixels: the limit for a mask file, and for the pixels that one window is made of.
 
     Raises:
-        ValueError: one of them makes no sense.
+        ValueError: an argument is out of range, or excludes another.
     """
 
     tile: int = 256
@@ -99,7 +99,7 @@ class Windows:
         return isinstance(self.tissue, str | os.PathLike) and self.tissue not in ("otsu", "none", RECIPE)
 
     def resolved(self, rule: Bag | None, *, slides: bool) -> Windows:
-        """The same with what a recipe's `bag:` says of what is left open; of `slides` also where it says nothing.
+        """The same with open settings filled in from a recipe's `bag:`, and for `slides` from the defaults.
 
         >>> Windows(min_tissue=0.3).resolved(Bag(tissue="none"), slides=True).max_white
         0.8
@@ -111,19 +111,19 @@ class Windows:
             tissue = None if tissue == "none" else foregrounds().get(tissue, tissue)
         least = (self.min_tissue, rule.min_tissue, _MIN_TISSUE)
         most = (self.max_white, rule.max_white, _MAX_WHITE if slides or tissue is not None else 1.0)
-        shares = [next(share for share in said if share is not None) for said in (least, most)]
+        shares = [next(share for share in options if share is not None) for options in (least, most)]
         return replace(self, tissue=tissue, min_tissue=shares[0], max_white=shares[1])
 
 
 @dataclass(frozen=True)
 class ListedSlide:
-    """A slide, and the windows of it that are taken.
+    """A slide, and the windows taken of it.
 
     Attributes:
-        stamp: what tells its file from one that takes its place.
-        downsample: so many pixels of level 0 are one of a window.
-        places: corners of windows in px of level 0, int64 (n, 2).
-        note: how it came by its windows, or what is wrong with it.
+        stamp: the fingerprint of its file, which differs when the file is replaced.
+        downsample: px of level 0 per px of a window.
+        places: corners (x, y) of windows, px of level 0, int64 (n, 2).
+        note: how many windows fit and were chosen, and why.
     """
 
     stamp: str
@@ -133,24 +133,24 @@ class ListedSlide:
 
 
 def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | DataError]:
-    """The slides at paths, and what is wrong with those that cannot be listed."""
+    """List the slides at paths, in threads; an error stands for a slide that cannot be listed."""
 
     def listed(path: str) -> ListedSlide | DataError:
         try:
             return _listed(path, windows)
         except DataError as error:
             return error
-        except OSError as error:  # it goes just now
+        except OSError as error:  # deleted meanwhile
             return DataError(f"cannot be read: {error.strerror or error}", path)
 
     return [*machine.in_threads(listed, paths, machine.cores())]
 
 
 def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
-    """The files that patterns, folders and paths name, each once, in the order given, and by name in each.
+    """The files that patterns, folders and paths name, without repeats: in the given order, sorted by name in each.
 
     Raises:
-        DataError: one of them names none.
+        DataError: a pattern, folder or path has no slide.
     """
     patterns = [slides] if isinstance(slides, str | bytes | os.PathLike) else list(slides)
     files: dict[str, None] = {}
@@ -165,11 +165,11 @@ def slides_in(slides: PathLike | Sequence[PathLike]) -> list[str]:
 
 
 def _files(text: str) -> list[str]:
-    """The slides that a pattern, a folder or a path names; in folders and by patterns none that are hidden."""
+    """The slides that a pattern, a folder or a path names; hidden files only by their path."""
     path = Path(text)
     if path.is_dir():
-        there = (file for file in path.iterdir() if not file.name.startswith("."))
-        files = sorted(str(file) for file in there if file.suffix.lower() in EXTENSIONS)
+        visible = (file for file in path.iterdir() if not file.name.startswith("."))
+        files = sorted(str(file) for file in visible if file.suffix.lower() in EXTENSIONS)
         if not files:
             raise DataError(f"there are no slides here ({', '.join(sorted(EXTENSIONS))})", text)
         return files
@@ -189,7 +189,7 @@ def _listed(path: str, windows: Windows) -> ListedSlide:
     OPENED.forget((path, stamp))
     text = f"{_RULES} {windows!r}"
     arguments = blake2b(text.encode(errors="surrogateescape"), digest_size=16).hexdigest()
-    state = None if callable(windows.tissue) else state  # what a function says may hang on more than its text
+    state = None if callable(windows.tissue) else state  # a function may depend on more than its text
     key = arguments if state is None else f"{cache.identity(path)}-{arguments}"
     known = cache.memo(cache.SLIDES, key, state, lambda: _choose_windows(path, stamp, windows, mask))
     width, height = known["size"].tolist()
@@ -208,7 +208,7 @@ def _grid(windows: Windows, downsample: float) -> tissues.Grid:
 
 
 def _choose_windows(path: str, stamp: str, windows: Windows, mask: str | None) -> cache.Arrays:
-    """The size of a slide, the downsample of its windows, and which of them are taken."""
+    """Choose the windows of a slide: its size, the downsample, and a bit per window."""
     slide = OPENED.at(path, stamp)
     downsample = find_downsample(slide, path, windows.mpp, windows.level, windows.slide_mpp)
     first, grid = slide.levels[0], _grid(windows, downsample)
@@ -235,12 +235,12 @@ def _tissue(windows: Windows, path: str, slide: Level, small: Pixels, file: str 
 
 
 def mask_file(slide: str, template: str) -> str:
-    """The mask or the regions of a slide: a file, a template with `{stem}`, or a folder with a file of its name.
+    """The mask or GeoJSON of a slide: a file, a template with `{stem}`, or a folder with a file of its name.
 
-    A template without a folder lies beside the slide.
+    A template without a folder refers to the slide's folder.
 
     Raises:
-        DataError: there is none.
+        DataError: there is no such file.
 
     >>> mask_file("slides/a.svs", "masks/{stem}.png").replace(os.sep, "/")
     'masks/a.png'
@@ -262,18 +262,18 @@ def mask_file(slide: str, template: str) -> str:
 
 
 def slide_state(path: str, mask: str | None) -> str | None:
-    """What tells the files that decide a slide's windows from others; None where they cannot be told from later ones.
+    """The fingerprint of the files that decide a slide's windows; None if changes could go unnoticed.
 
     Args:
-        path: of the slide.
-        mask: of the file that says where its tissue is.
+        path: the slide.
+        mask: the file of its tissue, if any.
     """
     several = Path(path).suffix.lower() in _SEVERAL_FILES
     return None if several else stamp_of_files([path] if mask is None else [path, mask])
 
 
 def stamp_of_files(files: Sequence[str]) -> str | None:
-    """What tells files from others, and from what they become; None while that cannot be told."""
+    """The fingerprint of files, which differs when they change; None while a change could go unnoticed."""
     try:
         return cache.stamp_of(*map(os.stat, files))
     except (OSError, ValueError):

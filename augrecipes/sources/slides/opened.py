@@ -1,9 +1,8 @@
-"""Slides that are open: TIFFs of JPEG tiles directly, all others by OpenSlide. One that was changed is an error.
+"""Opening slides: TIFFs of JPEG tiles directly, all others with OpenSlide. A slide that changed is an error.
 
-Of some that are damaged OpenSlide ends the process, without an error to be caught. It takes the sizes that a TIFF names
-on trust: memory for a tile of gigapixels that cannot be had, and a level that is larger than the one before it, end a
-program. Of MIRAX it trusts the numbers of images, and makes places in memory by them. So the few numbers that it counts
-by are looked at beforehand.
+OpenSlide aborts the process on some damaged files, with no error to catch. It trusts the sizes in a TIFF: a tile of
+gigapixels that memory cannot hold, or a level larger than the one before, ends the program. In MIRAX files it trusts
+the numbers of images and allocates by them. So the few numbers that it relies on are checked first.
 """
 
 from __future__ import annotations
@@ -27,61 +26,61 @@ from augrecipes.sources.slides.jpeg_tiles import JpegTiles, index_of
 from augrecipes.sources.slides.pyramid import WHITE, Part, Pixels, Pyramid, as_levels, require
 
 LONGEST = 1 << 21
-"""px of a side: several times what scanners make, and what can still be listed."""
-_MOST_OF_TILE = 1 << 26  # px: OpenSlide takes four bytes for each
+"""The longest side of a slide, px: several times what scanners write, and still listable."""
+_MOST_OF_TILE = 1 << 26  # px; OpenSlide needs four bytes per pixel
 _WIDTH, _HEIGHT, _TILE_WIDTH, _TILE_HEIGHT, _OFFSETS, _COUNTS = 256, 257, 322, 323, 324, 325
 _SIZES = (_WIDTH, _HEIGHT, _TILE_WIDTH, _TILE_HEIGHT)
 _MOST_IMAGES = 4096
-_MOST = 1 << 24  # bytes of the text of a MIRAX slide, which has a few thousand; and images in it
+_MOST = 1 << 24  # bytes of a MIRAX slide's text, which has a few thousand; and images in it
 _SIDE = 1 << 14  # px of an image
-_CACHED = 32 << 20  # bytes of decoded tiles, of all slides of a process together
+_CACHED = 32 << 20  # bytes of decoded tiles, shared by all slides of a process
 
 
 class ByOpenSlide(Pyramid):
-    """Reads parts of a slide.
+    """A reader for slides that OpenSlide opens.
 
     Args:
-        path: of the file.
-        handle: of OpenSlide.
+        path: the file.
+        handle: OpenSlide's object.
     """
 
     def __init__(self, path: str, handle: Any) -> None:
         self.path, self._handle = path, handle
         self.levels, self.mpp = as_levels(handle.level_dimensions), resolution(handle)
-        ground = handle.properties.get("openslide.background-color", "ffffff")
-        self._ground = np.array(list(bytes.fromhex(ground)), np.float32)
+        background = handle.properties.get("openslide.background-color", "ffffff")
+        self._background = np.array(list(bytes.fromhex(background)), np.float32)
 
     def read(self, level: int, part: Part) -> Pixels:
-        """As `Pyramid`."""
-        here = self.levels[level]
-        there = part.inside(here.width, here.height)
+        """See `Pyramid.read`."""
+        size = self.levels[level]
+        clipped = part.inside(size.width, size.height)
         out = np.full((part.height, part.width, 3), WHITE, np.uint8)
-        if not there.width * there.height:
+        if not clipped.width * clipped.height:
             return out
-        # In pixels of level 0, which OpenSlide counts all levels by.
-        corner = round(there.x * here.downsample), round(there.y * here.downsample)
+        # OpenSlide counts positions in pixels of level 0.
+        corner = round(clipped.x * size.downsample), round(clipped.y * size.downsample)
         try:
             with stage("decode"):
-                pixels = np.asarray(self._handle.read_region(corner, level, (there.width, there.height)))
+                pixels = np.asarray(self._handle.read_region(corner, level, (clipped.width, clipped.height)))
         except require("openslide").OpenSlideError as error:
-            self._handle = open_handle(self.path)  # a handle repeats its first error for ever
-            where = f"{there.width}×{there.height} px at x={there.x}, y={there.y} of level {level}"
+            self._handle = open_handle(self.path)  # a handle repeats its first error forever
+            where = f"{clipped.width}×{clipped.height} px at x={clipped.x}, y={clipped.y} of level {level}"
             raise DataError(f"OpenSlide cannot read {where}: {error}", self.path) from None
-        y, x = there.y - part.y, there.x - part.x
-        out[y : y + there.height, x : x + there.width] = self._without_alpha(pixels)
+        y, x = clipped.y - part.y, clipped.x - part.x
+        out[y : y + clipped.height, x : x + clipped.width] = self._without_alpha(pixels)
         return out
 
     def _without_alpha(self, pixels: Any) -> Any:
-        """RGB of RGBA that is laid on the slide's ground: parts that were not scanned are transparent."""
+        """RGBA composited over the slide's background colour: parts that were not scanned are transparent."""
         alpha = pixels[:, :, 3:]
         if alpha.min() == WHITE:
             return pixels[:, :, :3]
         share = alpha.astype(np.float32) / WHITE
-        return np.rint(pixels[:, :, :3] * share + self._ground * (1 - share)).astype(np.uint8)
+        return np.rint(pixels[:, :, :3] * share + self._background * (1 - share)).astype(np.uint8)
 
 
 def resolution(handle: Any) -> tuple[float, float] | None:
-    """Micrometres a pixel, across and down, as OpenSlide has it."""
+    """Micrometres per pixel, across and down, in OpenSlide's properties; None without."""
     try:
         across, down = (float(handle.properties[f"openslide.mpp-{axis}"]) for axis in "xy")
     except (KeyError, ValueError):
@@ -90,36 +89,36 @@ def resolution(handle: Any) -> tuple[float, float] | None:
 
 
 def open_handle(path: str) -> Any:
-    """A slide, opened by OpenSlide; DataError where that cannot."""
+    """Open a slide with OpenSlide; DataError where it cannot."""
     openslide = require("openslide")
     try:
         handle = openslide.OpenSlide(path)
     except openslide.OpenSlideError as error:
         raise DataError(f"is not a slide that OpenSlide can open: {error}", path) from None
-    handle.set_cache(_tiles_kept(os.getpid()))
+    handle.set_cache(_tile_cache(os.getpid()))
     return handle
 
 
 @cache
-def _tiles_kept(process: int) -> Any:
-    """Of this process: after a fork, the parent's may be locked for ever."""
+def _tile_cache(process: int) -> Any:
+    """The tile cache of this process: after a fork, the parent's may be locked forever."""
     del process
     return require("openslide").OpenSlideCache(_CACHED)
 
 
 OPEN = 32
-"""Slides that a process holds open; each takes a file handle and some megabytes of places of tiles."""
+"""Slides that a process keeps open; each takes a file handle and some megabytes of tile offsets."""
 
-# What OpenSlide calls the TIFFs whose tiles are laid out as the TIFF says, without gaps, overlaps or tags of their own.
+# OpenSlide's vendors of TIFFs whose tiles form a plain grid, without gaps, overlaps or tags of their own.
 _PLAIN = ("aperio", "generic-tiff", None)
 _log = logging.getLogger("augrecipes")
 
 
 def open_slide(path: str) -> Pyramid:
-    """A slide: its tiles directly where it is a TIFF of JPEG tiles, or else by OpenSlide.
+    """Open a slide: as JPEG tiles if it is such a TIFF, else with OpenSlide.
 
     Raises:
-        DataError: it is no slide, or a broken one; or the extra `slides` is not installed.
+        DataError: the file is not a slide, or is damaged; or the extra `slides` is not installed.
 
     >>> open_slide("nowhere.svs")
     Traceback (most recent call last):
@@ -132,10 +131,10 @@ def open_slide(path: str) -> Pyramid:
         is_tiff = start.read(2) in (b"II", b"MM")
     if vendor == "mirax":
         check_mirax(path)
-    if vendor == "hamamatsu" and not is_tiff:  # what the text of others says may end the process, or take all memory
+    if vendor == "hamamatsu" and not is_tiff:  # the text files of these may make OpenSlide abort, or take all memory
         how = "vips tiffsave SLIDE out.tif --tile --pyramid --compression jpeg"
         raise DataError(f"is a VMS or VMU slide, which is not read: make it a TIFF, `{how}`", path)
-    index, safe = None, vendor in (None, "hamamatsu")  # NDPI has places of 64 bits where TIFFs have 32, and no tiles
+    index, safe = None, vendor in (None, "hamamatsu")  # NDPI has 64-bit offsets where TIFFs have 32, and no tiles
     try:
         if is_tiff:
             with require("tifffile").TiffFile(path) as file:
@@ -146,7 +145,7 @@ def open_slide(path: str) -> Pyramid:
                 index = index_of(file)
     except (DataError, MemoryError):
         raise
-    except Exception as error:  # tifffile raises whatever a broken file makes it meet: OpenSlide may say more
+    except Exception as error:  # tifffile raises all kinds of errors on a damaged file; OpenSlide may say more
         if not safe:
             raise DataError(f"is damaged: {error}", path) from None
         _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
@@ -169,14 +168,14 @@ def open_slide(path: str) -> Pyramid:
 
 
 def listed_slide(path: str, stamp: str) -> Pyramid:
-    """A slide that was listed.
+    """Open a slide that was listed before.
 
     Args:
-        path: of its file.
-        stamp: what `stamp_of_file` said when it was listed.
+        path: the file.
+        stamp: its `stamp_of_file` when it was listed.
 
     Raises:
-        DataError: it cannot be opened, or was changed.
+        DataError: the slide cannot be opened, or has changed.
     """
     if stamp_of_file(path, "slide") != stamp:
         raise DataError("was changed since it was listed: list it again", path)
@@ -184,18 +183,18 @@ def listed_slide(path: str, stamp: str) -> Pyramid:
 
 
 OPENED = OpenFiles(listed_slide, OPEN)
-"""Those of this process."""
+"""The open slides of this process."""
 
 
 def check_tiff(file: Any, *, falling: bool) -> None:
-    """Look at the images of an open TiffFile that are made of tiles.
+    """Check the sizes of the tiled images of an open TiffFile.
 
     Args:
         file: the slide.
-        falling: whether each has to be no larger than the one before it.
+        falling: whether no image may be larger than the one before it.
 
     Raises:
-        ValueError: they cannot be what the file says.
+        ValueError: a size is impossible.
     """
     before = (LONGEST, LONGEST)
     for number, page in enumerate(islice(file.pages, _MOST_IMAGES)):
@@ -210,7 +209,7 @@ def check_tiff(file: Any, *, falling: bool) -> None:
 
 
 def _checked_size(tags: Mapping[int, Sequence[Any]]) -> tuple[int, int] | None:
-    """The size of an image of tiles, where all that its tags say of it can be."""
+    """The size of a tiled image; None if its tags are impossible."""
     if any(len(some) != 1 for some in tags.values()) or any(tags[size][0].count != 1 for size in _SIZES):
         return None
     width, height, across, down = (tags[size][0].value for size in _SIZES)
@@ -223,13 +222,13 @@ def _checked_size(tags: Mapping[int, Sequence[Any]]) -> tuple[int, int] | None:
 
 
 def check_mirax(path: str) -> None:
-    """Look at the text that describes a MIRAX slide.
+    """Check the text file of a MIRAX slide for numbers on which OpenSlide would abort.
 
     Args:
-        path: of the file that stands for the slide.
+        path: the slide's `.mrxs` file.
 
     Raises:
-        DataError: it says what OpenSlide ends the process at; or cannot be read.
+        DataError: the text has such a number, or cannot be read.
     """
     ini = str(Path(path).with_suffix("") / "Slidedat.ini")
     try:
@@ -246,7 +245,7 @@ def check_mirax(path: str) -> None:
 
 
 def _within(path: str, text: str, name: str, most: int) -> int:
-    """The largest of the numbers that are said of a name, 1 where there are none; all have to be from 1 to `most`."""
+    """The largest value of a key in the text, 1 without any; DataError unless all are from 1 to `most`."""
     values = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
     for value in values:
         if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= most:

@@ -1,9 +1,8 @@
 """Pyramids of whole slides: levels, parts of them, and windows at any resolution.
 
-A window is given by its corner in pixels of level 0, its side in pixels of its own, and its downsample: so many pixels
-of level 0 are one of it. A level whose own downsample is within one per cent is taken as it is: micrometres a pixel are
-not known better. Otherwise the pixels of the coarsest level that is finer are averaged over areas; a corner between two
-of them goes to the nearer one.
+A window has a corner in pixels of level 0, a side in its own pixels, and a downsample: pixels of level 0 per pixel of
+the window. A level whose downsample is within one per cent is used as it is, since micrometres per pixel are no more
+accurate. Otherwise the next finer level is averaged by area (cv2.INTER_AREA); corners are rounded to its pixels.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from augrecipes.images.pixels import with_channels
 
 Pixels = NDArray[np.uint8]
 WHITE = 255
-_SAME = 0.01  # downsamples differ by no more
-_BAND = 1 << 24  # pixels that are read at once for a thumbnail
+_SAME = 0.01  # relative difference of downsamples that count as equal
+_BAND = 1 << 24  # px read at once for a thumbnail
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Level:
     Attributes:
         width: px.
         height: px.
-        downsample: so many pixels of level 0 are one of this level, the mean of across and down.
+        downsample: px of level 0 per px of this level, the mean of across and down.
     """
 
     width: int
@@ -45,7 +44,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A rectangle of a level, in its pixels; it may lie outside in part, or wholly.
+    """A rectangle of a level, in its pixels; it may lie partly or wholly outside.
 
     Attributes:
         x: left column.
@@ -60,38 +59,38 @@ class Part:
     height: int
 
     def inside(self, width: int, height: int) -> Part:
-        """What of it lies on a level of that size; without a pixel where nothing does."""
+        """The rectangle clipped to a level of that size; empty if it lies outside."""
         x, y = min(max(self.x, 0), width), min(max(self.y, 0), height)
         right, bottom = min(max(self.x + self.width, x), width), min(max(self.y + self.height, y), height)
         return Part(x, y, right - x, bottom - y)
 
 
 class Pyramid:
-    """Reads parts of levels; from several threads at once.
+    """The interface of slide readers; thread-safe.
 
     Attributes:
         levels: the images of the pyramid, the largest first.
-        mpp: micrometres a pixel of level 0, across and down; None where the file does not say.
+        mpp: micrometres per pixel of level 0, across and down; None if the file lacks them.
     """
 
     levels: tuple[Level, ...]
     mpp: tuple[float, float] | None
 
     def read(self, level: int, part: Part) -> Pixels:
-        """A part of a level, uint8 H×W×3 RGB; white where the slide ends.
+        """Read a part of a level: uint8 H×W×3 RGB, white outside the slide.
 
         Args:
-            level: number of it.
-            part: of it.
+            level: the number of the level.
+            part: the rectangle.
 
         Raises:
-            DataError: the file is damaged there; names it.
+            DataError: the file is damaged there; the message names it.
         """
         raise NotImplementedError
 
 
 def as_levels(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:
-    """Levels by their (width, height), the largest first.
+    """Levels from their (width, height), the largest first.
 
     >>> [level.downsample for level in as_levels([(1000, 800), (250, 200)])]
     [1.0, 4.0]
@@ -101,7 +100,7 @@ def as_levels(sizes: Sequence[tuple[int, int]]) -> tuple[Level, ...]:
 
 
 def require(name: str) -> ModuleType:
-    """A module of the extra `slides`; DataError where it is not installed."""
+    """Import a module of the extra `slides`; DataError where it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -111,17 +110,17 @@ def require(name: str) -> ModuleType:
 def find_downsample(
     slide: Pyramid, path: str, mpp: float | None, level: int | None, slide_mpp: float | None = None
 ) -> float:
-    """How many pixels of level 0 a pixel of a window is, across and down.
+    """The downsample of windows: px of level 0 per px of a window.
 
     Args:
-        slide: that has it.
-        path: of its file.
-        mpp: micrometres a pixel of windows, or
-        level: of the slide's own that windows are of: one of both is None.
-        slide_mpp: micrometres a pixel of level 0; None: what the slide says.
+        slide: the slide.
+        path: its file.
+        mpp: micrometres per pixel of windows; None if `level` is given.
+        level: the slide's own level to take windows of; None if `mpp` is given.
+        slide_mpp: micrometres per pixel of level 0; None: as the slide says.
 
     Raises:
-        DataError: there is no such level, or no level as fine, or nobody knows the slide's resolution.
+        DataError: there is no such level, no level is fine enough, or the slide's resolution is not known.
     """
     if mpp is None:
         assert level is not None
@@ -143,7 +142,7 @@ def _listed(levels: tuple[Level, ...]) -> str:
 
 
 def level_for(levels: tuple[Level, ...], downsample: float) -> int:
-    """The level that windows of a downsample are made of: the coarsest that is not coarser.
+    """The level to read windows of a downsample from: the coarsest that is fine enough.
 
     >>> levels = tuple(Level(1024 // k, 1024 // k, float(k)) for k in (1, 4, 16))
     >>> [level_for(levels, downsample) for downsample in (1, 3.9, 3.99, 4, 100)]
@@ -153,13 +152,13 @@ def level_for(levels: tuple[Level, ...], downsample: float) -> int:
 
 
 def source_part(level: Level, x: int, y: int, side: int, downsample: float) -> Part:
-    """The part of a level that a window is made of.
+    """The part of a level to read for a window.
 
     Args:
-        level: as fine as the window, or finer.
-        x: of its corner, px of level 0.
-        y: of its corner.
-        side: of the window, in its own px.
+        level: a level at least as fine as the window.
+        x: left edge of the window, px of level 0.
+        y: top edge of the window, px of level 0.
+        side: side of the window, in its own px.
         downsample: of the window.
 
     >>> source_part(Level(512, 512, 2.0), 100, 50, 16, 4.0)
@@ -172,12 +171,12 @@ def source_part(level: Level, x: int, y: int, side: int, downsample: float) -> P
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlideWindow:
-    """A window that is not read yet: whole by `array`, a part of it by `view`, with the same bits.
+    """A window that is read on demand: whole by `array`, a part of it by `view`, with the same bits.
 
     Attributes:
-        slide: that has it.
-        level: that it is made of.
-        part: of that level.
+        slide: the slide.
+        level: the level to read.
+        part: the part of that level.
         shape: H×W×C, px; C is 1, 3 or 4.
     """
 
@@ -190,25 +189,25 @@ class SlideWindow:
 
     @property
     def nbytes(self) -> int:
-        """Of its pixels."""
+        """The number of bytes of its pixels."""
         return math.prod(self.shape)
 
     def coded(self, y0: int, x0: int, y1: int, x1: int) -> None:
-        """Nothing: no kernel reads slides."""
+        """None: no kernel decodes slides."""
 
     def scales(self) -> tuple[int, ...]:
-        """None: a window is read at its own resolution."""
+        """Empty: a window is read at its own resolution only."""
         return ()
 
     def array(self) -> Pixels:
-        """Its pixels, uint8 H×W×C; white where the slide ends. DataError where it is damaged."""
+        """Its pixels, uint8 H×W×C, white outside the slide. DataError where the file is damaged."""
         pixels, (height, width, channels) = self.slide.read(self.level, self.part), self.shape
         if (self.part.width, self.part.height) != (width, height):
             pixels = np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
         return with_channels(pixels, channels)
 
     def view(self, y0: int, x0: int, y1: int, x1: int, reduce: int = 1) -> Pixels:
-        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive; only these are read where that gives the same."""
+        """Rows `y0` to `y1` and columns `x0` to `x1`, ends exclusive; unless it is resampled, only these are read."""
         height, width, channels = self.shape
         if reduce != 1 or not (0 <= y0 < y1 <= height and 0 <= x0 < x1 <= width):
             raise ValueError(f"rows {y0} to {y1}, columns {x0} to {x1} at 1/{reduce} are not a part of {self.shape}")
@@ -221,10 +220,10 @@ class SlideWindow:
 def window_of(
     slide: Pyramid, path: str, x: int, y: int, side: int, downsample: float, channels: int, max_pixels: int
 ) -> SlideWindow:
-    """A square window, to be read; arguments as `source_part`.
+    """A square window; arguments as for `source_part`.
 
     Raises:
-        DataError: more than `max_pixels` of the slide would have to be read for it.
+        DataError: it needs more than `max_pixels` of the slide.
     """
     number = level_for(slide.levels, downsample)
     part = source_part(slide.levels[number], x, y, side, downsample)
@@ -238,9 +237,9 @@ def window_of(
 
 
 def thumbnail(slide: Pyramid, downsample: float) -> Pixels:
-    """The whole slide at a downsample, as far as that makes whole pixels, uint8 H×W×3 RGB; read in bands.
+    """The whole slide at a downsample, uint8 H×W×3 RGB, without an incomplete last row or column; read in bands.
 
-    A pixel lies where it should, but for half a pixel of the level.
+    Positions are exact to half a pixel of the level.
     """
     number = level_for(slide.levels, downsample)
     level = slide.levels[number]

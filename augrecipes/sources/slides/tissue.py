@@ -1,7 +1,7 @@
-"""Which windows of a slide show tissue: a mask on a thumbnail, and the share of it that each window covers.
+"""Detection of tissue: a mask over a slide's thumbnail, and the fraction of it in each window.
 
-Glass has no colour: tissue is where saturation is above a threshold, given or found by Otsu's method. Instead a mask
-file may say it, or regions that somebody drew: GeoJSON as QuPath exports it, or any other polygons in px of level 0.
+Glass has no colour: tissue is where saturation exceeds a threshold, the user's or Otsu's. Alternatively a mask file
+says where tissue is, or GeoJSON with polygons in px of level 0, as QuPath exports it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
 Tissue = str | float | Callable[[Pixels], Mask] | None
 WHITE_FROM = 220
-"""The least of all three colours of what counts as white."""
-# Otsu's threshold stays between these: of a slide that is all tissue, or all glass, it would divide that.
+"""The least value of all three colours of a pixel that counts as white."""
+# Limits of Otsu's threshold, which would otherwise split a slide that is all tissue or all glass.
 _LEAST, _MOST = 12, 40
-_OFF = 1.5  # px that a mask's sides may differ from the slide's proportions
+_TOLERANCE = 1.5  # px by which a mask's sides may differ from the slide's proportions
 
 
 def tissue_by_saturation(thumbnails: Pixels, threshold: float | None = None) -> Mask:
-    """Where a thumbnail, uint8 H×W×3 RGB, or each of several, has colour; single pixels do not count.
+    """Where a thumbnail, uint8 H×W×3 RGB, or each of several has colour; a median filter removes single pixels.
 
     Args:
         thumbnails: of a slide, or of the tiles of a bag.
-        threshold: the least saturation, above 0 and below 1; None: Otsu's, one for all.
+        threshold: the least saturation, above 0 and below 1; None: one threshold for all by Otsu's method.
 
     >>> glass = np.full((20, 20, 3), 240, np.uint8)
     >>> glass[:5] = (180, 90, 160)
@@ -54,10 +54,10 @@ def tissue_by_saturation(thumbnails: Pixels, threshold: float | None = None) -> 
 
 
 def tissue_by(function: Callable[[Pixels], Mask], thumbnail: Pixels, path: str) -> Mask:
-    """Where somebody's own function says that tissue is on a thumbnail of the file at `path`.
+    """The tissue on a thumbnail of the file at `path`, by a user's function.
 
     Raises:
-        DataError: it returns something else than a bool array of the thumbnail's size.
+        DataError: the function does not return a bool array of the thumbnail's size.
     """
     mask = np.asarray(function(thumbnail.copy()))
     if mask.dtype != bool or mask.shape != thumbnail.shape[:2]:
@@ -67,18 +67,18 @@ def tissue_by(function: Callable[[Pixels], Mask], thumbnail: Pixels, path: str) 
 
 
 def white_mask(thumbnail: Pixels) -> Mask:
-    """Where a thumbnail is white, or close to it."""
+    """Where a thumbnail is white or nearly so."""
     return np.asarray(thumbnail.min(-1) >= WHITE_FROM)
 
 
 def slide_mask(mask: NDArray[np.generic], slide: Level, path: str) -> Mask:
-    """A mask of ids, H×W, that lies over a whole slide: tissue is what is not 0.
+    """The tissue from a mask of ids, H×W, of a whole slide: everything but 0.
 
     Raises:
-        DataError: it has other proportions than the slide; names the mask's file.
+        DataError: the mask has other proportions than the slide; the message names the mask's file.
     """
     height, width = mask.shape[:2]
-    if abs(width / slide.width * slide.height - height) > _OFF * max(1, height / width, width / height):
+    if abs(width / slide.width * slide.height - height) > _TOLERANCE * max(1, height / width, width / height):
         raise DataError(
             f"is {width}×{height} px, and its slide {slide.width}×{slide.height}: a mask covers all of the slide", path
         )
@@ -87,11 +87,11 @@ def slide_mask(mask: NDArray[np.generic], slide: Level, path: str) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Windows side by side on a slide, in px of level 0: those that lie on it wholly.
+    """The grid of windows that lie wholly on a slide, in px of level 0.
 
     Attributes:
-        side: of a window.
-        step: from one to the next.
+        side: the side of a window.
+        step: the distance between windows.
     """
 
     side: float
@@ -108,10 +108,10 @@ class Grid:
         return np.rint(np.arange(count) * self.step).astype(np.int64)
 
     def shares(self, mask: Mask, places: Places, slide: Level) -> NDArray[np.float64]:
-        """Which share of each window a mask covers, float64 (n,).
+        """The fraction of each window that a mask covers, float64 (n,), by an integral image.
 
         Args:
-            mask: over the whole slide, at any resolution.
+            mask: bool H×W over the whole slide, at any resolution.
             places: the windows' corners.
             slide: level 0.
 
@@ -131,21 +131,21 @@ class Grid:
         return np.asarray(inside / ((right - left) * (bottom - top)))
 
 
-_FURTHEST = 1 << 20  # px of the mask: what lies further away is drawn at its edge
+_FURTHEST = 1 << 20  # px of the mask, to which coordinates are clipped
 Ring = NDArray[np.float64]
 
 
 def mask_of_regions(path: str, slide: Level, size: tuple[int, int], names: Collection[str] | None = None) -> Any:
-    """What regions cover, bool H×W over a whole slide; holes in them are left out, points and lines too.
+    """The area of regions, bool H×W over a whole slide, without their holes; points and lines are ignored.
 
     Args:
-        path: of a GeoJSON file: features, a collection or a list of them, or bare geometries.
-        slide: its level 0.
+        path: a GeoJSON file: a feature, a collection or list of them, or bare geometries.
+        slide: level 0.
         size: (height, width) of the mask.
-        names: regions of these classes only, as QuPath classifies them, or of these names; None: all.
+        names: take only regions of these QuPath classes or names; None: all.
 
     Raises:
-        DataError: it is not GeoJSON, or has no region of these names; names the file.
+        DataError: the file is not GeoJSON, or has no such region; the message names it.
     """
     try:
         document = json.loads(read_bytes(path, image=False))
@@ -169,9 +169,9 @@ def mask_of_regions(path: str, slide: Level, size: tuple[int, int], names: Colle
             mask |= area
             drawn += 1
     if not drawn:
-        there = ", ".join(sorted(map(repr, known))) or "none at all"
+        available = ", ".join(sorted(map(repr, known))) or "none at all"
         wanted = "regions" if names is None else f"regions of {', '.join(map(repr, sorted(names)))}"
-        raise DataError(f"holds no {wanted}; there are {there}", path)
+        raise DataError(f"holds no {wanted}; there are {available}", path)
     return mask.astype(bool)
 
 
@@ -185,16 +185,16 @@ def _features(document: Any, path: str) -> Iterator[dict[str, Any]]:
 
 
 def _name_of(feature: dict[str, Any]) -> str:
-    """The class of a region as QuPath has it, or its name."""
-    about = feature.get("properties")
-    about = about if isinstance(about, dict) else {}
-    classification = about.get("classification")
-    named = classification.get("name") if isinstance(classification, dict) else classification
-    return str(named or about.get("name") or "")
+    """The QuPath class of a region, or else its name."""
+    properties = feature.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    classification = properties.get("classification")
+    name = classification.get("name") if isinstance(classification, dict) else classification
+    return str(name or properties.get("name") or "")
 
 
 def _polygons(geometry: dict[str, Any], path: str, number: int) -> Iterator[list[Ring]]:
-    """The rings of each polygon in a geometry: its outline first, then its holes."""
+    """Yield the rings of each polygon in a geometry: its outline first, then its holes."""
     kind, coordinates = geometry.get("type"), cast("Any", geometry.get("coordinates"))
     if kind not in ("Polygon", "MultiPolygon"):
         return

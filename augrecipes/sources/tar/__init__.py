@@ -1,1 +1,1 @@
-"""Tar archives whose files are samples, as WebDataset lays them out; `augrecipes.sources.tar.shards` is the way in."""
+"""Tar archives of samples in WebDataset's layout; see `augrecipes.sources.tar.shards`."""

@@ -1,8 +1,8 @@
-"""Tar archives: which ones a pattern names, and where the files in each lie, by its headers, as `tarfile` reads them.
+"""Tar archives: finds them by patterns, and lists the files in each with `tarfile`.
 
-Nothing is ever written to disk, so names are text and no places; those that would be misread in messages and as places,
-with `..` or control characters, are refused all the same. `tarfile` takes a damaged header for the end of an archive:
-what stands where it stops is looked at here. An archive that was changed since it was listed is an error.
+Nothing is ever unpacked, so names cannot lead anywhere; names with `..` or control characters, which mislead in
+messages, are refused all the same. `tarfile` takes a damaged header for the end of an archive, so the bytes where it
+stops are checked here. An archive that changed since it was listed is an error.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from augrecipes.errors import DataError
 from augrecipes.paths import is_archive
 
 OPEN = 64
-"""Archives that a process holds open."""
+"""Archives that a process keeps open."""
 _BLOCK = 512
-_WINDOW = 4096  # bytes that are read for a header: small files, and the headers behind them, come along
-_MOST_SAID = 1 << 20  # bytes of a member's headers, with long names and pax records
-_BEHIND = 1 << 16  # bytes behind the end of an archive that are looked at
+_WINDOW = 4096  # bytes read at once, so that small files and the next headers come along
+_MOST_METADATA = 1 << 20  # bytes of a member's headers, with long names and pax records
+_TRAILER = 1 << 16  # bytes checked after the last file
 _BAD_NAME = re.compile(rb"[\x00-\x1f\x7f]|(?:\A|/)\.\.(?:/|\Z)")
-_NO_FILES = (tarfile.DIRTYPE, b"V")  # nor is the name of a volume
-# What tarfile lets through of headers that nobody should write.
+_NO_FILES = (tarfile.DIRTYPE, b"V")  # folders, and the name of a volume
+# Everything that tarfile may raise for malformed headers.
 _ERRORS = (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError, MemoryError, LookupError, TypeError)
 
 
 def find_archives(pattern: str) -> list[str]:
-    """The archives that a path or a pattern names; those of a folder and of `*` by name.
+    """The archives that a path, folder or pattern names; sorted by name.
 
     Raises:
         DataError: there are none.
     """
     if remote.is_remote(pattern):
         raise DataError("archives are read from this machine alone: fetch them first", pattern)
-    if os.path.isdir(pattern):  # noqa: PTH112  the texts of paths as the user gave them
+    if os.path.isdir(pattern):  # noqa: PTH112  keeps the paths as the user wrote them
         files = [file for file in Path(pattern).iterdir() if is_archive(file.name) and not file.name.startswith(".")]
         if not files:
             raise DataError("no tar archive is in this folder", pattern)
@@ -53,14 +53,14 @@ def find_archives(pattern: str) -> list[str]:
 
 
 class Archive:
-    """A file that is open for reading, until nobody holds it any more.
+    """An archive that is open for reading; closed when garbage collected.
 
     Args:
-        path: of it.
-        stamp: what `augrecipes.cache.stamp_of_file` said when it was listed.
+        path: the file.
+        stamp: its `augrecipes.cache.stamp_of_file` when it was listed.
 
     Raises:
-        DataError: it cannot be opened, or was changed.
+        DataError: the archive cannot be opened, or has changed.
     """
 
     def __init__(self, path: str, stamp: str) -> None:
@@ -69,35 +69,35 @@ class Archive:
             self._file = lru.OpenFile(path)
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror or error}", path) from None
-        self.size = self.about().st_size
+        self.size = self.status().st_size
 
-    def about(self) -> os.stat_result:
-        """What the system says of it now, whatever has its path by now. DataError where it was changed."""
-        about = self._file.about()
-        if cache.file_stamp(about) != self._stamp:
+    def status(self) -> os.stat_result:
+        """The current status of the open file, even if another has its path. DataError if it changed since listing."""
+        status = self._file.status()
+        if cache.file_stamp(status) != self._stamp:
             raise DataError("was changed since it was listed: list it again", self.path)
-        return about
+        return status
 
-    def at_most(self, place: int, many: int) -> bytes:
-        """So many bytes from a place on, or as many as there are."""
+    def at_most(self, place: int, count: int) -> bytes:
+        """The `count` bytes from a position on, or fewer at the end of the file."""
         try:
-            return self._file.read(place, many)
+            return self._file.read(place, count)
         except OSError as error:
             raise DataError(f"cannot be read at byte {place:,}: {error.strerror or error}", self.path) from None
 
-    def bytes_at(self, place: int, many: int) -> bytes:
-        """So many bytes from a place on, as they were listed; DataError where the archive was changed since."""
-        data = self.at_most(place, many)
-        self.about()  # behind the reading: what was written before it is seen
+    def bytes_at(self, place: int, count: int) -> bytes:
+        """The `count` bytes from a position on; DataError if the archive changed since listing."""
+        data = self.at_most(place, count)
+        self.status()  # after the read, to notice writes before it
         return data
 
 
 OPENED = lru.OpenFiles(Archive, OPEN)
-"""Those of this process."""
+"""The open archives of this process."""
 
 
 class Member(NamedTuple):
-    """A file in an archive: its name, and where its header and what it holds are, in bytes."""
+    """A file in an archive: its name, the positions of its header and content, and its size, bytes."""
 
     name: bytes
     place: int
@@ -109,16 +109,16 @@ def list_members(path: str, archive: Archive) -> list[Member]:
     """The files in an archive, in their order.
 
     Raises:
-        DataError: it is no tar archive, is damaged or cut off, or holds what is not read; names the archive and the
-            place.
+        DataError: the file is not a tar archive, is damaged or truncated, or has entries that are not read; the message
+            names the archive and the position.
     """
     first = archive.at_most(0, _BLOCK)
     members: list[Member] = []
     at, member = 0, ""
     try:
-        if not first or first[0]:  # else its end, at once
+        if not first or first[0]:  # otherwise it is empty
             with _Headers(io.FileIO(path), _WINDOW) as file, tarfile.TarFile(path, fileobj=file) as tar:
-                if not os.path.samestat(os.fstat(file.fileno()), archive.about()):
+                if not os.path.samestat(os.fstat(file.fileno()), archive.status()):
                     raise ValueError("another archive has taken its place: list it again")
                 while (info := tar.next()) is not None:
                     if {"path", "linkpath", "size"} & tar.pax_headers.keys():
@@ -129,7 +129,7 @@ def list_members(path: str, archive: Archive) -> list[Member]:
                     if not 0 <= info.size <= archive.size - info.offset_data:
                         raise ValueError(f"is cut off: {info.size:,} bytes should follow: make the archive again")
                     at, member = tar.offset, ""
-        _check_end(archive.at_most(at, _BEHIND))
+        _check_end(archive.at_most(at, _TRAILER))
     except _ERRORS as error:
         if not members and not member and first[257:262] != b"ustar":
             raise DataError(f"is not a tar archive ({error}); unpack a compressed one first", path) from None
@@ -138,17 +138,17 @@ def list_members(path: str, archive: Archive) -> list[Member]:
 
 
 def _member(info: tarfile.TarInfo) -> Member:
-    """Where a file lies; ValueError where it cannot be read."""
+    """The Member of a header; ValueError for a link or sparse file."""
     if not info.isreg() or info.issparse() or any(name.startswith("GNU.sparse") for name in info.pax_headers):
         how = "links and sparse files: `tar --dereference --hard-dereference` stores the files themselves"
         raise ValueError(f"is not a plain file (type {info.type!r}), but one of {how}")
-    return Member(_checked(info.name), info.offset, info.offset_data, info.size)
+    return Member(_clean_name(info.name), info.offset, info.offset_data, info.size)
 
 
-def _checked(text: str) -> bytes:
-    """A name without what leads to the same place, `./` in front and slashes; ValueError for one that is not taken.
+def _clean_name(text: str) -> bytes:
+    """A name without leading `./` and repeated slashes; ValueError for a name that is refused.
 
-    >>> _checked("./train//0001.jpg")
+    >>> _clean_name("./train//0001.jpg")
     b'train/0001.jpg'
     """
     name = os.fsencode(text)
@@ -169,7 +169,7 @@ def _check_end(rest: bytes) -> None:
 
 
 class _Headers(io.BufferedReader):
-    """An archive as tarfile reads it: a few kilobytes at a time, and nothing as large as a hostile header says.
+    """A reader for tarfile, which refuses the large reads that a hostile header asks for.
 
     Newer releases of tarfile read a long name in pieces, so the pieces of one member's headers are added up: tarfile
     seeks before each member.
@@ -178,13 +178,14 @@ class _Headers(io.BufferedReader):
     _member_bytes = 0
 
     def seek(self, place: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to a place, where the headers of a member begin."""
+        """Go to a position, where the headers of a member begin."""
         self._member_bytes = 0
         return super().seek(place, whence)
 
-    def read(self, many: int | None = -1, /) -> bytes:
-        """So many bytes, or as many as there are."""
-        if many is None or not 0 <= many <= _MOST_SAID - self._member_bytes:
-            raise ValueError(f"names and the like are beyond all limits ({_MOST_SAID:,} bytes): make the archive again")
-        self._member_bytes += many
-        return super().read(many)
+    def read(self, count: int | None = -1, /) -> bytes:
+        """As of any file, up to a limit per member."""
+        if count is None or not 0 <= count <= _MOST_METADATA - self._member_bytes:
+            limit = f"{_MOST_METADATA:,} bytes"
+            raise ValueError(f"names and the like are beyond all limits ({limit}): make the archive again")
+        self._member_bytes += count
+        return super().read(count)

@@ -1,7 +1,7 @@
-"""Tar archives in the layout of WebDataset as something with a length and items, in any order.
+"""Tar archives in WebDataset's layout as a source with random access.
 
-What their headers say is kept as arrays, which pickle small; and from run to run, for as long as an archive stays as it
-is. Nothing is ever unpickled.
+The index of an archive is kept as arrays, which pickle small, and is cached between runs as long as the archive is
+unchanged. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ IMAGES = frozenset(extension.decode() for extension in paths.EXTENSIONS - {b"npy
 _TEXTS = ("txt", "text", "transcript")
 _NUMBERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _OBJECTS = ("json", "jsn")
-# What of a sample's JSON is taken as if it were a file of its own.
-_TAKEN_OUT = ("label", "boxes", "box_labels", "keypoints", "keypoint_labels")
+# Keys of a sample's JSON that count as parts of the sample.
+_FROM_JSON = ("label", "boxes", "box_labels", "keypoints", "keypoint_labels")
 _MOST_FILES = 256  # of a sample
-_THREADS = 8  # that list archives: most of the time is waiting, where they lie far away
+_THREADS = 8  # for listing archives, which mostly waits for network file systems
 _LONGEST_NUMBER = 24  # bytes of a file that holds a class
 _CLASS = b"cls"
 
@@ -40,13 +40,13 @@ Grouped = dict[bytes, dict[bytes, int]]
 
 
 def _listed(path: str) -> tuple[str, cache.Arrays]:
-    """What tells an archive from others, and its samples as arrays."""
+    """The fingerprint of an archive, and its index as arrays, from the cache if it is unchanged."""
     stamp = cache.stamp_of_file(path, "tar archive")
     OPENED.forget((path, stamp))
     archive = OPENED.at(path, stamp)
-    about = archive.about()
-    key = f"{about.st_dev:x}-{about.st_ino:x}"
-    return stamp, cache.memo(cache.ARCHIVES, key, cache.stamp_of(about), lambda: _scanned(path, archive))
+    status = archive.status()
+    key = f"{status.st_dev:x}-{status.st_ino:x}"
+    return stamp, cache.memo(cache.ARCHIVES, key, cache.stamp_of(status), lambda: _scanned(path, archive))
 
 
 def _scanned(path: str, archive: Archive) -> cache.Arrays:
@@ -70,7 +70,7 @@ def _scanned(path: str, archive: Archive) -> cache.Arrays:
 
 
 def _grouped(path: str, members: Sequence[Member]) -> Grouped:
-    """The files of each key by their extensions, by their numbers."""
+    """For each key, the numbers of its files by extension."""
     samples: Grouped = {}
     for k, (name, place, *_) in enumerate(members):
         if (parts := split_name(name)) is None:
@@ -91,7 +91,7 @@ def _grouped(path: str, members: Sequence[Member]) -> Grouped:
 
 
 def _labels(archive: Archive, members: Sequence[Member], samples: Grouped) -> NDArray[np.int64] | None:
-    """The classes that samples have, where all have one."""
+    """The integer classes of the samples; None unless all have one."""
     labels = []
     for files in samples.values():
         k = files.get(_CLASS)
@@ -108,7 +108,7 @@ def _labels(archive: Archive, members: Sequence[Member], samples: Grouped) -> ND
 
 
 def split_name(name: bytes) -> tuple[bytes, bytes] | None:
-    """The key of a sample and the extension of one of its files, at the first dot of a name; None where there is none.
+    """The key of a sample and the extension of its file, split at the first dot of a name; None without a dot.
 
     >>> split_name(b"train/0001.mask.PNG"), split_name(b"README"), split_name(b"a.b/._0001.jpg")
     ((b'train/0001', b'mask.png'), None, None)
@@ -120,22 +120,22 @@ def split_name(name: bytes) -> tuple[bytes, bytes] | None:
 
 
 def part_name(extension: str) -> str:
-    """The name that a file has in its sample: for images, arrays and annotations what stands before their format.
+    """The name of a file in its sample; for images, arrays and annotations without their format.
 
     >>> part_name("jpg"), part_name("mask.png"), part_name("hr.tiff"), part_name("boxes.json"), part_name("caption.txt")
     ('jpg', 'mask', 'hr', 'boxes', 'caption.txt')
     """
     name, _, format = extension.rpartition(".")
-    # Text and JSON could pass for the path of an image on this machine: they are never called as an image is.
-    short = format in IMAGES or format == "npy" or (format in _OBJECTS and name in _TAKEN_OUT)
+    # Text and JSON keep their format, so that they are never taken for the path of an image on this machine.
+    short = format in IMAGES or format == "npy" or (format in _OBJECTS and name in _FROM_JSON)
     return name if name and short else extension
 
 
 def decode_file(extension: str, data: bytes) -> Any:
-    """What a file holds: of images, and of what is not known, the bytes.
+    """The content of a file, decoded by its extension; images and unknown files stay bytes.
 
     Raises:
-        DataError: it does not hold what its extension says.
+        DataError: the content does not suit the extension.
 
     >>> decode_file("cls", b"7\\n"), decode_file("json", b'{"a": 1}'), decode_file("jpg", b"x")
     (7, {'a': 1}, b'x')
@@ -159,28 +159,28 @@ _READERS: dict[str, Callable[[bytes], Any]] = {
 
 
 class TarShards(Source):
-    """The samples in tar archives: an item is a dict of what the files of one key hold.
+    """The source of the samples in tar archives: an item is a dict of the files of one key.
 
-    Files are called `KEY.jpg`, `KEY.cls`, `KEY.mask.png` and so on; a key ends at the first dot. Images are given
-    encoded, as bytes; `cls` is an integer, `json` what it holds, `npy` an array; whatever else, bytes. `mask.png` is
-    called `mask`. Boxes, keypoints and a label that the JSON has are parts of the sample, too. It pickles.
+    Files are called `KEY.jpg`, `KEY.cls`, `KEY.mask.png` and so on; a key ends at the first dot. Images stay encoded,
+    as bytes; `cls` becomes an integer, `json` its value, `npy` an array; all else stays bytes. `mask.png` becomes the
+    part `mask`. Boxes, keypoints and a label in the JSON become parts of the sample, too. It can be pickled.
 
     Args:
         archives: a path, a folder of archives, a pattern with `*`, or several of these.
 
     Attributes:
-        archives: paths of them.
-        stamps: what tells each from what takes its place.
-        paths: of the samples: their archive, and their key.
-        firsts: int64 (n + 1): the files of sample i are those from `firsts[i]` to `firsts[i + 1]`.
-        extensions: of files, each once.
-        extension: int32, of each file its number in `extensions`.
-        starts: int64, where the bytes of each file begin in its archive.
-        sizes: int64, how many there are.
-        columns: `path`; and `label`, int64 (n,), where all have a file `cls` with an integer.
+        archives: the paths of the archives.
+        stamps: their fingerprints, which differ when they change.
+        paths: the paths of the samples: their archive, and their key.
+        firsts: int64 (n + 1): sample i has the files `firsts[i]` to `firsts[i + 1]`.
+        extensions: the distinct extensions of files.
+        extension: int32, the number of each file's extension in `extensions`.
+        starts: int64, the first byte of each file in its archive.
+        sizes: int64, the number of bytes of each file.
+        columns: `path`; and `label`, int64 (n,), if every sample has a file `cls` with an integer.
 
     Raises:
-        DataError: there are none; or an archive is damaged, or holds what is not read.
+        DataError: there are no archives, or one is damaged or has entries that are not read.
 
     >>> import io, tarfile, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -202,7 +202,6 @@ class TarShards(Source):
             raise DataError("no archive is given")
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
-        # From their headers, or as they were found in these before.
         stamps, contents = zip(*machine.in_threads(_listed, named, _THREADS), strict=True)
         self.archives, self.stamps = tuple(named), tuple(stamps)
         own = [os.fsdecode(content["extensions"].tobytes()).split("\0") for content in contents]
@@ -235,11 +234,11 @@ class TarShards(Source):
         return len(self.paths)
 
     def digest(self) -> str:
-        """Names the samples: keys, and names and sizes of their files, wherever the archives lie."""
+        """Identifies the samples: keys, and names and sizes of their files, wherever the archives lie."""
         return self._digest
 
     def read(self, index: int) -> dict[str, Any]:
-        """What the files of a key hold."""
+        """The sample of one key: its decoded files by name."""
         keys, at = self.paths, int(index)
         archive = int(keys.root_of[at])
         opened = OPENED.at(self.archives[archive], self.stamps[archive])
@@ -256,5 +255,5 @@ class TarShards(Source):
                 sample[name] = decode_file(extension, data)
             except DataError as error:
                 raise error.with_path(keys[at]) from error.__cause__
-        about: dict[str, Any] = next((sample[name] for name in _OBJECTS if isinstance(sample.get(name), dict)), {})
-        return {**{name: about[name] for name in _TAKEN_OUT if name in about}, **sample}
+        record: dict[str, Any] = next((sample[name] for name in _OBJECTS if isinstance(sample.get(name), dict)), {})
+        return {**{name: record[name] for name in _FROM_JSON if name in record}, **sample}
