@@ -139,7 +139,7 @@ def test_what_cannot_be_added(added: dict[str, str], message: str) -> None:
         ({"mask3d": MASK}, "mask3d of shape (60, 80) does not lie on the image"),
         ({"masks": [MASK, None]}, "masks must be an array, or a list"),
         ({"image": None, "masks": MASK[None]}, "image must be a numpy array, got NoneType"),
-        ({"image": None, "images": IMAGE[None], "out": np.zeros(3)}, "out is what the image is written to"),
+        ({"image": None, "images": IMAGE[None], "out": np.zeros(3)}, "out receives the image, and the sample"),
         ({"image": None, "images": IMAGE[None], "mask": MASK[:50]}, "mask of shape (50, 80) does not lie"),
     ],
 )

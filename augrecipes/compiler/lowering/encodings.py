@@ -128,9 +128,8 @@ def exact_warp(warp: NativeOp) -> NativeOp | None:
 
     The last bits of its matrix differ from albumentations', which no image shows: see native/warped.h.
     """
-    native = opencv_bits.native_warp()
     interpolation = interpolation_of(warp)
-    body = 0 if native is None else native.body(_KINDS[warp.effect], interpolation)
+    body = _vector_width(_KINDS[warp.effect], interpolation)
     if not body:
         return None
     if warp.effect == EFFECTS.DISTORTS_LENS:
@@ -146,9 +145,18 @@ def exact_warp(warp: NativeOp) -> NativeOp | None:
     return replace(warp, expected_draws=params_getter(), effect_arguments=arguments)
 
 
+def _vector_width(kind: Kind, interpolation: int) -> int:
+    """How many columns the installed OpenCV warps at once; 0: it has other bits than the kernel."""
+    native = opencv_bits.native_warp()
+    return 0 if native is None else native.body(kind, interpolation)
+
+
 def merged_warp(warp: NativeOp, interpolation: int) -> NativeOp | None:
-    """The warp as part of a merged run; None where it samples otherwise. Masks keep the bits of the warp by itself."""
-    if interpolation_of(warp) != interpolation:
+    """The warp as part of a merged run; None where it samples otherwise. Masks keep the bits of the warp by itself.
+
+    Where OpenCV has other bits than the kernel, Python runs merged warps, so that all masks of a sample agree.
+    """
+    if interpolation_of(warp) != interpolation or not _vector_width(_KINDS[warp.effect], interpolation):
         return None
     if warp.effect not in _BENDS:
         return replace(warp, effect=EFFECTS.MERGES + warp.effect)
@@ -219,6 +227,4 @@ def _mask_step(step: Any) -> Any:
 
 def mask_run_end() -> tuple[float, ...]:
     """The arguments of the op that ends a merged run for masks: costs, and how many columns OpenCV takes at once."""
-    native = opencv_bits.native_warp()
-    bodies = (0, 0) if native is None else (native.body("affine", NEAREST), native.body("perspective", NEAREST))
-    return (*_COSTS_OF_LABELS, *bodies)
+    return (*_COSTS_OF_LABELS, _vector_width("affine", NEAREST), _vector_width("perspective", NEAREST))

@@ -141,7 +141,7 @@ class ImagePipeline(pipeline.Pipeline):
             targets = {name: value for name, value in targets.items() if name != "out"}
         if out is not None:
             if targets.get("image") is None:
-                raise DataError("out receives the image, and the sample has no image")
+                raise DataError("out receives the image, and the sample has no image: pass `image=`, or no `out=`")
             allocate = output_buffer(out, "the image", (targets.get("image"),))
         result = self.coming(self._arrival_of(targets)).run_one((epoch, index, tile), targets, allocate)
         if out is not None and not callable(out):
