@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.fidelity import Fidelity, Likeness, bicubic_likeness, fidelities
 from augrecipes.bench.sides import Setting, Side, work_of
-from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio, spread_out
+from augrecipes.bench.timing import Ratio, fitting, interleaved, ratio, spread_out
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.clock import SINK, route_steps
@@ -295,6 +295,6 @@ def ablate(
         except AugrecipesError as error:
             ablated.append(Ablated(label, None, None, str(error)))
     size = fitting(works, seconds, -(-len(side.dataset) // batch_size))
-    whole, *times = in_turns(works, *size, progress)[0]
+    whole, *times = interleaved(works, *size, progress)[0]
     ratios = (ratio(seconds, whole) for seconds in times)
     return [each if each.effects is None else replace(each, ratio=next(ratios)) for each in ablated]

@@ -43,7 +43,7 @@ class Work:
 def calls(name: str, function: Callable[[], object], times: int = 1) -> Work:
     """A function as work, with a number of calls as a batch.
 
-    >>> in_turns([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
+    >>> interleaved([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
     (2, 1, 2, 1)
     """
 
@@ -73,7 +73,7 @@ class Ratio:
     rounds: tuple[float, ...]
 
 
-def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
+def interleaved(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
     """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
 
     Args:
@@ -211,7 +211,7 @@ class RunSize(NamedTuple):
 
 def fitting(works: Sequence[Work], seconds: float, batches: int) -> RunSize:
     """The size of a run that takes `seconds` for each work, by timing a batch of each."""
-    once = float(in_turns(works, 1, 1)[0].sum())
+    once = float(interleaved(works, 1, 1)[0].sum())
     return size_for(seconds * len(works), once, batches)
 
 
