@@ -24,7 +24,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Thing:
-    """An object: its class, box corners in px, polygon (default: the box), and whether it is flagged crowd or difficult."""
+    """An object: class, box corners in px, polygon (default: the box), and whether it is flagged crowd or difficult."""
 
     label: str
     corners: Corners
@@ -65,7 +65,7 @@ def draw(folder: Path, images: Sequence[Picture]) -> None:
 
 
 def coco(folder: Path, given: Set) -> Path:
-    """Write instances.json, with gaps in its ids and annotations before images, and the images in a folder beside it."""
+    """Write instances.json, with gaps in its ids and annotations before images, and a folder of images."""
     draw(folder / "images", given.pictures)
     ids = {name: 7 * k + 3 for k, name in enumerate(given.classes)}
     annotations = [

@@ -27,7 +27,7 @@ FAILURES = (AssertionError, ExceptionGroup)
 def planted_faults(
     table: Mapping[str, tuple[Any, ...]], errors: type[BaseException] | tuple[type[BaseException], ...] = FAILURES
 ) -> Callable[..., None]:
-    """Return a test for every row of a table: the check that must fail, and (owner, name, replacement) of its patches."""
+    """Return a test for every row of a table: a check that must fail, and its patches (owner, name, replacement)."""
 
     @pytest.mark.parametrize("fault", table)
     def test_planted_faults_are_caught(

@@ -9,7 +9,7 @@ from torch import library as operators
 
 
 def torchvision(name: str = "torchvision.transforms.v2") -> Any:
-    """Import a module of torchvision, or skip the test; a build for another torch may lack operators, which are patched."""
+    """Import a module of torchvision, or skip the test; builds for another torch lack operators of their own."""
     try:
         with patch.object(operators, "register_fake", lambda *_, **__: lambda function: function):
             return import_module(name)
