@@ -143,7 +143,7 @@ def measure(
             for k, run in enumerate(runs[::-1] if turn % 2 else runs):
                 run.passes.append(run.once())
                 progress((1 + turn) * len(runs) + k + 1, (1 + _ROUNDS) * len(runs))
-    return tuple(run.found() for run in runs)
+    return tuple(run.summary() for run in runs)
 
 
 class _CaseRun:
@@ -183,12 +183,12 @@ class _CaseRun:
                 self._train(batch, mark)
         return {part: 1e3 * seconds / self.steps for part, seconds in spent.items()}
 
-    def found(self) -> Training:
-        """The timing over all passes."""
+    def summary(self) -> Training:
+        """Return the timing over all passes."""
         columns = {part: [spent[part] for spent in self.passes] for part in self.passes[0]}
-        middles = {part: float(np.median(column)) for part, column in columns.items()}
-        whole, device, side = sum(middles.values()), self._train.device.name, self.case.side
-        parts = tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items())
+        medians = {part: float(np.median(column)) for part, column in columns.items()}
+        whole, device, side = sum(medians.values()), self._train.device.name, self.case.side
+        parts = tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in medians.items())
         return Training(
             side.recipe, side.optimize, self.case.backend, self.case.workers, device, torch.get_num_threads(),
             self._train.text, self._batch_size, self.steps * len(self.passes), parts,
