@@ -24,7 +24,7 @@ collect_ignore_glob = [] if find_spec("openslide") and find_spec("tifffile") els
 
 # The same examples everywhere, so that what passes here passes elsewhere; a soak looks for new ones.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=list(HealthCheck), max_examples=25, derandomize=True
+    "any machine", deadline=None, suppress_health_check=list(HealthCheck), max_examples=12, derandomize=True
 )
 settings.register_profile("soak", settings.get_profile("any machine"), max_examples=10_000, derandomize=False)
 settings.load_profile("any machine")
@@ -36,6 +36,9 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 for _name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(_name, None)
 
+
+# Tests run in parallel, so thread pools in each would only compete; subprocesses inherit the single thread.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 
 # Trees, nodes and tests are many long-lived objects, which the collector would otherwise walk again and again.
 gc.set_threshold(20_000, 20, 100)
@@ -71,19 +74,19 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` and `make mutants` run")
 
 
-@pytest.fixture(autouse=True)
-def _asked_anew() -> None:
-    """Forget the probes of native steps, whose answers a planted fault may have changed."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Forget the probes of native steps, whose answers a planted fault may have changed.
+
+    Tests of files may read lossily: the upper 8 bits of deep images, the first of several frames.
+    """
     if (probes := sys.modules.get("augrecipes.compiler.kernels.fast_apply")) is not None:
         probes._ANSWERS.clear()
-
-
-@pytest.fixture(autouse=True)
-def _what_is_lost_is_allowed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow lossy reading in tests of files: the upper 8 bits of deep images, the first of several frames."""
-    if request.path.parent.name in ("images", "sources") or request.path.name == "test_damage.py":
-        monkeypatch.setenv("AUGRECIPES_DEPTH", "8bit")
-        monkeypatch.setenv("AUGRECIPES_FRAMES", "first")
+    with pytest.MonkeyPatch.context() as patch:
+        if item.path.parent.name in ("images", "sources") or item.path.name == "test_damage.py":
+            patch.setenv("AUGRECIPES_DEPTH", "8bit")
+            patch.setenv("AUGRECIPES_FRAMES", "first")
+        return (yield)
 
 
 @pytest.fixture
