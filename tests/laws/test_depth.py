@@ -63,7 +63,7 @@ def made(step: Step, inputs: Inputs, image: np.ndarray, index: int) -> Any:
 
 
 def check_step(step: Step, dtype: str, *, draws: int = 2) -> None:
-    for channels in (1, 3, 4, 9) if dtype == "uint16" else (2, 3, 5):
+    for channels in (1, 2, 3, 4, 5, 9):
         image = smooth(channels, channels)
         given = image if dtype == "uint16" else as_floats(image, _RANGE)
         for index in range(draws):
