@@ -70,7 +70,7 @@ def ramp(field: Field, low: float, high: float) -> Field:
     return smooth
 
 
-def over(below: Field, above: Field, cover: Field) -> Field:
+def blend(below: Field, above: Field, cover: Field) -> Field:
     """`above` painted on `below` where `cover`, H×W, is 1."""
     painted: Field = (below + (above - below) * cover[..., None]).astype(np.float32)
     return painted

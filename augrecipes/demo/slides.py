@@ -81,11 +81,11 @@ def _piece(rng: Random, count: int) -> list[tuple[int, int]]:
     """A ragged piece of tissue: the `count` cells (row, column) nearest to the middle of a grid, with some chance."""
     columns = max(round((1.45 * count) ** 0.5), 1)
     size = -(-round(1.3 * count) // columns), columns
-    order = np.argsort(_away(rng, size, 0.09, 1.5), axis=None, kind="stable")[:count]
+    order = np.argsort(_distances(rng, size, 0.09, 1.5), axis=None, kind="stable")[:count]
     return sorted((int(k) // columns, int(k) % columns) for k in order)
 
 
-def _away(rng: Random, size: tuple[int, int], chance: float, bump: float) -> NDArray[np.float64]:
+def _distances(rng: Random, size: tuple[int, int], chance: float, bump: float) -> NDArray[np.float64]:
     """How far each cell of a grid is from its middle, with some chance."""
     y, x = np.mgrid[: size[0], : size[1]]
     return np.hypot((y + 0.5) / size[0] - 0.5, (x + 0.5) / size[1] - 0.5) + chance * noise(rng, size, bump)
@@ -127,7 +127,7 @@ def draw_whole_slides(
             spot = np.hypot(rows / height - y, columns / width - x) < _LESION
             tissue = np.where(spot[..., None], _tissue(kind, (height, width), laboratory, rng), tissue)
         # A ragged piece of it lies on bare glass.
-        piece: NDArray[Any] = (_away(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
+        piece: NDArray[Any] = (_distances(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
         piece = cv2.resize(piece, (width, height))[..., None]
         glass = 243 + rng.normal(0, 1.5, (height, width, 1)).astype(np.float32)
         image = np.clip(tissue * piece + glass * (1 - piece), 0, 255).astype(np.uint8)

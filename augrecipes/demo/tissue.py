@@ -101,12 +101,12 @@ def render_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> T
     across += 46 * noise(rng, size, 150 * scale) + 9 * noise(rng, size, 45 * scale)
     across += 3 * np.sin(along / 12 + 1.6 * noise(rng, size, 110 * scale))
     bundles = streaks(rng, along, across, 2.6, 9.0)
-    nest = _highest(noise(rng, size, 95 * scale, 2, 0.3), nests, 0.05)
-    crowd = _highest(noise(rng, size, 80 * scale, 2), crowds, 0.2) * (1 - nest)
+    nest = _top_share(noise(rng, size, 95 * scale, 2, 0.3), nests, 0.05)
+    crowd = _top_share(noise(rng, size, 80 * scale, 2), crowds, 0.2) * (1 - nest)
     # Clefts open along the fibres; lumens and vessels are round.
     holes = 1.3 * noise(rng, size, 60 * scale, 5, 0.4)
     clefts = streaks(rng, along, across, 5.0, 7.0) * (crowd + nest < 0.5)
-    gap = _highest(np.maximum(clefts, holes), gaps, 0.07)
+    gap = _top_share(np.maximum(clefts, holes), gaps, 0.07)
     # Stroma (-1) is sparse: most candidates find nothing there, and now and then a lymphocyte.
     home = np.select([gap > 0.25, nest > 0.5, crowd > 0.5], [_NONE, _TUMOUR, _LYMPHOCYTE], -1)
     stain, ids, nuclei = _nuclei(rng, home, across, scale)
@@ -125,7 +125,7 @@ def render_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> T
     return tile
 
 
-def _highest(field: Field, share: float, soft: float) -> Field:
+def _top_share(field: Field, share: float, soft: float) -> Field:
     """1 in the highest `share` of a field, 0 elsewhere, with soft edges."""
     threshold = np.quantile(field, 1 - share) if share else field.max() + soft
     return ramp(field, threshold - soft, threshold + soft)

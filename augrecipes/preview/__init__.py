@@ -16,7 +16,7 @@ from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.rows import SheetRequest, annotated, left_out, output_text
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
-from augrecipes.preview.stretch import showing, stretch_of
+from augrecipes.preview.stretch import show_channels, stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -113,7 +113,7 @@ def sample_grid(
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
     if channels:
-        recipe = replace(recipe, inputs=showing(recipe.inputs, channels))
+        recipe = replace(recipe, inputs=show_channels(recipe.inputs, channels))
     usual = 12 if recipe.facts.tiles else 1 if recipe.facts.views else 6
     if batch is not None and pairs is not None:
         raise DataError("a sheet shows `pairs` or a `batch`: leave one of them out")

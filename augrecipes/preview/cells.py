@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from augrecipes.preview.display import RgbImage, at_size, size_in
+from augrecipes.preview.display import RgbImage, resize_to, size_in
 
 MAX_WIDTH, MARGIN, HEADER = 2400, 36, 24  # px: of the sheet, around it, and of a line of headers
 NARROW = 620  # px: of a sheet whose text a phone can show
-APART, BESIDE, FOOT, GAP, BETWEEN = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
+GROUP_GAP, CELL_GAP, FOOT, LINE_GAP, ROW_GAP = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
 _LARGEST, _SMALLEST, _ENOUGH = 256, 56, 150  # px: of a cell; groups go on more lines until cells have enough
 _SOURCE = 160, 640  # px, the least and the most of a source's width
 _WIDER = 2.6  # than a cell the source may be
@@ -33,7 +33,7 @@ class Cell:
     def at(self, size: tuple[int, int]) -> RgbImage:
         """The image at a height and width, with what is drawn over it."""
         assert self.image is not None
-        shown = at_size(self.image, size)
+        shown = resize_to(self.image, size)
         if self.over is not None:
             shown = shown.copy()
             self.over(shown, shown.shape[0] / self.image.shape[0])
@@ -109,13 +109,13 @@ class SheetLayout:
     @property
     def group_width(self) -> int:
         """Width of a group."""
-        return self.cells * (self.cell[1] + BESIDE) - BESIDE
+        return self.cells * (self.cell[1] + CELL_GAP) - CELL_GAP
 
     @property
     def width(self) -> int:
         """Width of the whole sheet."""
-        left = self.source[1] + APART if self.source[1] else 0
-        return 2 * MARGIN + left + self.across * (self.group_width + APART) - APART
+        left = self.source[1] + GROUP_GAP if self.source[1] else 0
+        return 2 * MARGIN + left + self.across * (self.group_width + GROUP_GAP) - GROUP_GAP
 
 
 def layout_of(rows: Sequence[SheetRow], most_across: int | None = None, most: int = MAX_WIDTH) -> SheetLayout:

@@ -132,7 +132,7 @@ def within(image: RgbImage, largest: int) -> RgbImage:
     """
     height, width = image.shape[:2]
     scale = largest / max(height, width)
-    return image if scale >= 1 else at_size(image, (max(round(height * scale), 1), max(round(width * scale), 1)))
+    return image if scale >= 1 else resize_to(image, (max(round(height * scale), 1), max(round(width * scale), 1)))
 
 
 def jpeg_uri(image: RgbImage) -> str:
@@ -141,7 +141,7 @@ def jpeg_uri(image: RgbImage) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode()}"
 
 
-def at_size(image: RgbImage, size: tuple[int, int]) -> RgbImage:
+def resize_to(image: RgbImage, size: tuple[int, int]) -> RgbImage:
     """The image at a height and width: pixels that grow to squares stay sharp, what shrinks is averaged."""
     whole = size[0] % image.shape[0] == 0 and size[1] % image.shape[1] == 0
     large = size[0] >= 3 * image.shape[0]

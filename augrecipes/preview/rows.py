@@ -63,7 +63,7 @@ class SheetRequest:
         masks: a folder of masks.
         progress: called with (rows done, rows in all).
         pairs: of a recipe of kind pair, so many degraded tiles beside what they were made of, instead.
-        at_hand: a pipeline and what it is shown on, where these have been opened already.
+        pipeline_and_data: a pipeline and what it is shown on, where these have been opened already.
     """
 
     data: Data | DatasetView
@@ -75,12 +75,12 @@ class SheetRequest:
     masks: StrPath | None = None
     progress: Progress | None = None
     pairs: int | None = None
-    at_hand: tuple[Any, RecipeSource | DatasetView] | None = None
+    pipeline_and_data: tuple[Any, RecipeSource | DatasetView] | None = None
 
     def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | DatasetView]:
         """The recipe, compiled (with these arguments, too), and what it is shown on."""
-        if self.at_hand is not None:
-            return self.at_hand
+        if self.pipeline_and_data is not None:
+            return self.pipeline_and_data
         if isinstance(self.data, DatasetView):
             return self.data.pipeline(**compiled), self.data
         pipeline = recipe.compile(**compiled, **self.compiled)

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError, counted, harmless
 from augrecipes.paths import local, write_file
 from augrecipes.preview.cells import (
-    APART,
-    BESIDE,
-    BETWEEN,
-    GAP,
+    CELL_GAP,
+    GROUP_GAP,
     HEADER,
+    LINE_GAP,
     MARGIN,
     MAX_WIDTH,
     NARROW,
+    ROW_GAP,
     CellGroup,
     SheetLayout,
     SheetRow,
@@ -85,7 +85,7 @@ class Sheet(Displayed):
             above = headers
         if self.footers:
             parts.append(_joined([_line(line, room, text) for line in self.footers], 0, 3))
-        body = _joined(parts, 0, BETWEEN)
+        body = _joined(parts, 0, ROW_GAP)
         page = _blank(body.shape[0] + 2 * MARGIN, layout.width)
         page[MARGIN:-MARGIN, MARGIN:-MARGIN] = body
         return page
@@ -109,16 +109,16 @@ def _row(row: SheetRow, layout: SheetLayout, text: int, *, headed: bool) -> RgbI
     lines = [row.groups[start : start + layout.across] for start in range(0, len(row.groups), layout.across)]
     wide, cell = layout.source[1], (layout.cell, layout.group_width)
     groups = [[_group(group, *cell, text, headed=headed, captioned=True) for group in line] for line in lines]
-    body = [_joined(line, 1, APART) for line in groups]
+    body = [_joined(line, 1, GROUP_GAP) for line in groups]
     if not wide:
-        return _joined(body, 0, GAP)
+        return _joined(body, 0, LINE_GAP)
     left = [_blank(0, wide)]
     if row.source is not None:
         size = row.source.size(layout.source) if row.source.sizes else (0, 0)
         left = [_group(row.source, size, wide, text, headed=headed, captioned=False)]
         left += [_line(row.caption, wide, colour=INK, middle=True)] if row.caption else []
         left += [_line(part, wide, _NOTE_PX) for note in row.notes if note for part in _wrapped(note, wide, _NOTE_PX)]
-    return _joined([_joined(left, 0), *([_joined(body, 0, GAP)] if body else [])], 1, APART)
+    return _joined([_joined(left, 0), *([_joined(body, 0, LINE_GAP)] if body else [])], 1, GROUP_GAP)
 
 
 def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, headed: bool, captioned: bool) -> RgbImage:
@@ -138,7 +138,7 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, hea
         foot = [_line(cell.caption if cell.image is not None else "", box[1], small)] if captioned else []
         cells.append(_joined([ground, *foot], 0))
     notes = [_line(line, width, text, INK) for note in group.notes for line in _wrapped(note, width, text)]
-    body = _joined([*([_joined(cells, 1, BESIDE)] if cells else []), *notes, _blank(0, width)], 0)
+    body = _joined([*([_joined(cells, 1, CELL_GAP)] if cells else []), *notes, _blank(0, width)], 0)
     if not headed:
         return body
     tag = [] if group.tag is None else [_tag(*group.tag)]

@@ -102,7 +102,7 @@ class Stretch:
 PLAIN = Stretch(0, 255, Inputs())
 
 
-def showing(inputs: Inputs, channels: Sequence[str | int]) -> Inputs:
+def show_channels(inputs: Inputs, channels: Sequence[str | int]) -> Inputs:
     """The inputs of a recipe, of which sheets show these channels: one as grey, or three as red, green and blue.
 
     Raises:

@@ -67,7 +67,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         return studio.turn(request.headers.get(TAB, "")[:80], request.url.path)
 
     def answer(
-        path: str, do: Callable[..., Any], model: type[BaseModel] | None = None, *, method: str = "POST",
+        path: str, handler: Callable[..., Any], model: type[BaseModel] | None = None, *, method: str = "POST",
         quick: bool = False, latest: bool = False,
     ) -> Route:  # fmt: skip
         """What is answered as JSON: `quick` beside slow work, `latest` until the tab asks for the same again."""
@@ -78,7 +78,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
             turn = turn_of(request) if latest else WorkTurn()
             watching = asyncio.create_task(_end_with(request, turn))
             try:
-                return _json(await threads.run(lambda: do(studio, *query), turn))
+                return _json(await threads.run(lambda: handler(studio, *query), turn))
             except EndedError:
                 raise Refused(409, "ended", "a newer request has taken the place of this one") from None
             finally:
@@ -86,12 +86,12 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
 
         return Route(path, endpoint, methods=["GET" if model is None else method])
 
-    def stream(path: str, do: Callable[[Studio, ViewRequest], Iterable[Piece]], lanes: int | None = None) -> Route:
+    def stream(path: str, handler: Callable[[Studio, ViewRequest], Iterable[Piece]], lanes: int | None = None) -> Route:
         """What is answered line by line, until the tab asks for the same again."""
 
         async def endpoint(request: Request) -> Response:
             query, turn = parsed(ViewRequest, await body_of(request)), turn_of(request)
-            pieces = await studio.threads.run(lambda: do(studio, query))
+            pieces = await studio.threads.run(lambda: handler(studio, query))
 
             async def lines() -> AsyncIterator[bytes]:
                 try:
@@ -119,13 +119,13 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         answer("/api/gallery", lambda _: file.recipes()),
         Route("/api/image/{address}.png", image),
         answer("/api/source", file.source, RecipeRequest),
-        answer("/api/check", editing.checked, RecipeRequest, quick=True),
-        answer("/api/slide", editing.slid, requests.SlideRequest, quick=True),
-        answer("/api/extremes", compare.extremes, ViewRequest, latest=True),
-        answer("/api/compare", compare.compared, requests.CompareRequest, latest=True),
+        answer("/api/check", editing.check_text, RecipeRequest, quick=True),
+        answer("/api/slide", editing.slider_changed, requests.SlideRequest, quick=True),
+        answer("/api/extremes", compare.range_ends, ViewRequest, latest=True),
+        answer("/api/compare", compare.compare_recipes, requests.CompareRequest, latest=True),
         answer("/api/cost", compare.costs, ViewRequest, latest=True),
-        answer("/api/import", file.imported, requests.ImportRequest),
-        answer("/api/export", file.exported, requests.ExportRequest),
+        answer("/api/import", file.import_recipe, requests.ImportRequest),
+        answer("/api/export", file.export_recipe, requests.ExportRequest),
         stream("/api/draws", draws),
         stream("/api/stages", stages, 1),
         Mount("/", StaticFiles(directory=_PAGE, html=True)),

@@ -70,7 +70,7 @@ class StudioData:
             return recipe, ()
         return remaining_recipe(recipe, self.store, mode, seed)
 
-    def listed(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
+    def source(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
         """The data as a recipe reads them.
 
         Raises:
@@ -96,7 +96,7 @@ class StudioData:
         Raises:
             DataError: it cannot be read.
         """
-        files = self.listed(recipe, pipeline)
+        files = self.source(recipe, pipeline)
         fast, reads = pipeline.optimize == "fast" and pipeline.reads, pipeline.reads
         baked = epoch % files.epochs if isinstance(files, StoredSource) else 0
 
@@ -125,7 +125,7 @@ class StudioData:
         """Data of the demo that suit a recipe, and masks where it needs some; drawn when they are first needed."""
         facts = recipe.facts
         if facts.tiles:
-            return str(self._drawn("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
+            return str(self._draw("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
         if facts.scales:
             most = max(recipe.scales.values())
             folders = {name: _SCALES.get(most / recipe.scales[name]) for name in targets}
@@ -134,16 +134,16 @@ class StudioData:
                     f"the demo's scenes come at three scales, 1, 2 and 4; none is that of {', '.join(strange)}: "
                     "give your own with --data TARGET=FOLDER"
                 )
-            pairs = self._drawn("pairs", lambda at: draw_scenes(at, count=6))
+            pairs = self._draw("pairs", lambda at: draw_scenes(at, count=6))
             return {name: str(pairs / str(folder)) for name, folder in folders.items()}, None
         masked, boxed = recipe.inputs.mask == "required", recipe.inputs.boxes is not None
         about = f"{recipe.name} {recipe.about}".lower()
         if not masked and not boxed and not any(word in about for word in _TISSUE):
-            return str(self._drawn("photos", lambda at: draw_dataset(at, tiles=0, photo_count=12)) / "photos"), None
-        tissue = self._drawn("tissue", lambda at: draw_dataset(at, tiles=12, photo_count=0))
+            return str(self._draw("photos", lambda at: draw_dataset(at, tiles=0, photo_count=12)) / "photos"), None
+        tissue = self._draw("tissue", lambda at: draw_dataset(at, tiles=12, photo_count=0))
         return str(tissue / ("tissue.csv" if boxed else "tissue")), tissue / "tissue-masks" if masked else None
 
-    def _drawn(self, name: str, draw: Callable[[Path], object]) -> Path:
+    def _draw(self, name: str, draw: Callable[[Path], object]) -> Path:
         def drawn() -> Path:
             folder = Path(tempfile.mkdtemp(prefix="augrecipes-studio-"))
             self._folders.append(folder)

@@ -21,7 +21,7 @@ from augrecipes.recipe.words import in_words
 from augrecipes.sources import columns, stored
 from augrecipes.sources.sample import Sample
 from augrecipes.studio.requests import Refused, ViewRequest
-from augrecipes.studio.studio import Piece, Say, Studio, go_on
+from augrecipes.studio.studio import Emit, Piece, Studio, continue_or_cancel
 from augrecipes.studio.view import View, drawn_in, name_of, part_of
 
 _USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # of arguments that read an image
@@ -44,16 +44,16 @@ def draws(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
     return (partial(_draw, view, request, index, epoch) for index in request.indices for epoch in request.epochs)
 
 
-def _draw(view: View, request: ViewRequest, index: int, epoch: int, say: Say) -> None:
+def _draw(view: View, request: ViewRequest, index: int, epoch: int, emit: Emit) -> None:
     line = {"index": index, "epoch": epoch, "name": name_of(view.files, view.recipe, index)}
     try:
-        line |= _drawn(view, request, index, epoch)
+        line |= _sample_line(view, request, index, epoch)
     except (AugrecipesError, Refused) as error:
         line |= {"pictures": [], **Refused.of(error).to_json()}
-    say(line)
+    emit(line)
 
 
-def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
+def _sample_line(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
     """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
@@ -135,37 +135,37 @@ def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
     view = View(studio, request, optimize="none", size=640, path="", save_applied_params=True)
     units = view.units(request.index, request.epoch)
 
-    def work(say: Say) -> None:
+    def work(emit: Emit) -> None:
         try:
             sample = view.sample(units[0], request.epoch)
             name = view.pipeline.targets[0]
             words = f"{size_text(sample.images[name])} px{' in the store' if view.baked else ''}"
             source = view.source(sample, name)
-            say({**_END, "name": "source", "words": [words, view.stretch(sample).words], **source})
-            (_of_many if view.recipe.facts.scales else _of_one)(view, sample, request.epoch, source, say)
+            emit({**_END, "name": "source", "words": [words, view.stretch(sample).words], **source})
+            (_scene_stages if view.recipe.facts.scales else _image_stages)(view, sample, request.epoch, source, emit)
         except (AugrecipesError, Refused) as error:
-            say({"path": None, "name": "", "applied": False, **Refused.of(error).to_json()})
+            emit({"path": None, "name": "", "applied": False, **Refused.of(error).to_json()})
 
     return iter([work])
 
 
-def _top(view: View) -> dict[str, Step]:
+def _outermost_steps(view: View) -> dict[str, Step]:
     outermost = {step.site for step in part_of(view.written, "").steps}
     return {path: step for path, step in view.steps.items() if step.site in outermost and not path.startswith("eval")}
 
 
-def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
+def _image_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any], emit: Emit) -> None:
     """An image: each step is shown as soon as it has run."""
     drawn: dict[str, str] = {}
-    left, stretch = _top(view), view.stretch(sample)
+    left, stretch = _outermost_steps(view), view.stretch(sample)
     paths = {step.site: path for path, step in left.items()}
 
     def show(path: str) -> None:
-        say({**_line(view, path, left.pop(path), drawn), **shown})
+        emit({**_line(view, path, left.pop(path), drawn), **shown})
 
     def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nonlocal shown
-        go_on()
+        continue_or_cancel()
         path = paths.get(label)
         while path in left and (first := next(iter(left))) != path:
             show(first)  # it did not run
@@ -176,7 +176,7 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
             plane, inputs = done.get(VALID), view.recipe.inputs
             image = rgb_of_input(with_nodata(np.array(np.atleast_3d(done["image"])), plane, inputs), stretch)
             masks = {name: value for name, value in done.items() if name == "mask"}
-            shown = {**view.put(image), "overlay": view.overlay(masks, image.shape[:2])}
+            shown = {**view.cache_png(image), "overlay": view.overlay(masks, image.shape[:2])}
             show(path)
         return done
 
@@ -186,20 +186,20 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
     for path in list(left):
         show(path)
     words = f"{out['image'].dtype} {'×'.join(map(str, out['image'].shape))}"
-    say({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out, stretch)})
+    emit({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out, stretch)})
 
 
-def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
+def _scene_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any], emit: Emit) -> None:
     """A scene of several images: all steps run, then each is shown."""
     drawn = {label: words for label, (_, words) in drawn_in(sample.run(view.pipeline, epoch)).items()}
     traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
     stretch = view.stretch(sample)
-    for path, step in _top(view).items():
+    for path, step in _outermost_steps(view).items():
         if step.site in traced:
             after = {name: rgb_of_input(image, stretch) for name, image in traced[step.site].items()}
-            images = [{"target": name, **view.put(image)} for name, image in after.items()]
+            images = [{"target": name, **view.cache_png(image)} for name, image in after.items()]
             shown = {"pictures": images, **images[0]}
-        say({**_line(view, path, step, drawn), **shown})
+        emit({**_line(view, path, step, drawn), **shown})
 
 
 def _line(view: View, path: str, step: Step, drawn: dict[str, str]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class PageText:
         return {"from": self.of(span.start), "to": self.of(span.end)}
 
 
-def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
+def check_text(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """Everything that `augrecipes check` says of a text, and the steps in it, for the page."""
     page = PageText(request.text)
     recipe, problems = _diagnosed(studio, request.text)
@@ -212,7 +212,7 @@ def _ranges(step: model.Step) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
+def slider_changed(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     """The text with an argument of a step changed; a value of null leaves it to the class.
 
     Raises:
@@ -238,13 +238,13 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     try:
         changed = _meaning(edit.read_spans(new))
     except RecipeError:
-        raise _by_hand() from None
+        raise _layout_refusal() from None
     if changed.keys() != meant.keys() or not all(nodes.same(changed[key], meant[key]) for key in meant):
-        raise _by_hand()
+        raise _layout_refusal()
     return {"text": new}
 
 
-def _by_hand(why: str = "this is written in a way that cannot be changed in place") -> Refused:
+def _layout_refusal(why: str = "this is written in a way that cannot be changed in place") -> Refused:
     return Refused(422, "layout", why, "change it by hand")
 
 
@@ -279,7 +279,7 @@ def _in_variant(studio: Studio, spans: edit.Spans, top: nodes.MappingNode, path:
     after = steps_by_path(studio.recipe(new))
     for other, inherited in before.items():
         if other != path and not path.startswith(other) and after.get(other) != inherited:
-            raise _by_hand(f"the change would reach {inherited.name} too")
+            raise _layout_refusal(f"the change would reach {inherited.name} too")
     if value is not edit.GONE and not nodes.same(_values_of(after[path]).get(argument), value):
-        raise _by_hand()
+        raise _layout_refusal()
     return new

@@ -28,7 +28,7 @@ from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
-from augrecipes.studio.studio import Studio, go_on
+from augrecipes.studio.studio import Studio, continue_or_cancel
 from augrecipes.studio.view import name_of
 
 NAMES = 1_000  # samples whose names are listed
@@ -37,7 +37,7 @@ _OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|views|extends):)", re.M
 
 
 @dataclass(frozen=True, slots=True)
-class OnDisk:
+class DiskFile:
     """A recipe's file as it is: its text with line ends as the page has them, and the hash of its bytes."""
 
     text: str = ""
@@ -45,10 +45,10 @@ class OnDisk:
     crlf: bool = False
 
 
-def read(path: Path | None) -> OnDisk:
+def read(path: Path | None) -> DiskFile:
     """The file; a missing one is empty. Raises Refused where it is no text, or cannot be read."""
     if path is None or not path.exists():
-        return OnDisk()
+        return DiskFile()
     problems = Problems()
     try:
         data = read_bytes(path, path.name, problems)
@@ -59,7 +59,7 @@ def read(path: Path | None) -> OnDisk:
         raise Refused(422, "encoding", f"{path.name} is not UTF-8", "save the file as UTF-8") from None
     if len(data) > MAX_BYTES:
         raise Refused(413, "too-large", f"a recipe is at most {MAX_BYTES:,} bytes")
-    return OnDisk(text.replace("\r\n", "\n"), sha256(data).hexdigest(), b"\r\n" in data)
+    return DiskFile(text.replace("\r\n", "\n"), sha256(data).hexdigest(), b"\r\n" in data)
 
 
 def alive(studio: Studio) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def save(studio: Studio, request: SaveRequest) -> dict[str, Any]:
     return {"sha": sha256(data).hexdigest()}
 
 
-def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
+def import_recipe(studio: Studio, request: ImportRequest) -> dict[str, Any]:
     """A recipe from a file that was dropped: of albumentations, another framework's config, or a recipe as it is.
 
     Nothing of it is run.
@@ -117,7 +117,7 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
         studio.recipe(text)
     except RecipeError:
         if not _OURS.search(text):
-            with budget.bounded(name, go_on):
+            with budget.bounded(name, continue_or_cancel):
                 draft = of_document(reading.of_text(text, re.sub(r"[^\w.-]", "_", name)))
                 draft.complete()
             left_out = [f"left out: {part.message}" for part in draft.left_out()]
@@ -125,7 +125,7 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
     return {"text": text, "notes": []}  # ours: the editor shows what is wrong
 
 
-def exported(studio: Studio, request: ExportRequest) -> dict[str, Any]:
+def export_recipe(studio: Studio, request: ExportRequest) -> dict[str, Any]:
     """The recipe as a program of albumentations, or as the JSON that `A.save` writes.
 
     Raises:
@@ -225,7 +225,7 @@ def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         recipe = studio.recipe(request.text)
         answer["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
         pipeline = studio.pipeline(studio.data.left(recipe, "train", seed or 0)[0])
-        files = studio.data.listed(pipeline.recipe, pipeline)
+        files = studio.data.source(pipeline.recipe, pipeline)
         answer["count"] = len(files.table)
         answer["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
         answer["turns"] = [] if files.labels is None else class_turns(files.labels)

@@ -13,7 +13,7 @@ from augrecipes.errors import AugrecipesError
 from augrecipes.recipe import model, parse
 from augrecipes.sources.opening import Data
 from augrecipes.studio.file import recipe_of
-from augrecipes.studio.studio import Studio, opened
+from augrecipes.studio.studio import Studio, open_studio
 
 HOST = "127.0.0.1"
 
@@ -42,7 +42,7 @@ class StudioServer:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
             raise AugrecipesError("the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'") from None
-        self.studio, self._height, self._socket = studio, height, _listening(port)
+        self.studio, self._height, self._socket = studio, height, _bound_socket(port)
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{HOST}:{self.port}/?token={studio.token}"
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
@@ -87,7 +87,7 @@ class StudioServer:
         return f"the studio is at {self.address}"
 
 
-def _listening(port: int) -> socket.socket:
+def _bound_socket(port: int) -> socket.socket:
     try:
         listener = socket.create_server((HOST, port))
     except OSError as error:
@@ -129,6 +129,6 @@ def studio(
     True
     >>> view.close()
     """
-    server = StudioServer(opened(recipe, data, masks=masks, read_only=read_only), port, height)
+    server = StudioServer(open_studio(recipe, data, masks=masks, read_only=read_only), port, height)
     server.start()
     return server

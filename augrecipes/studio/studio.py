@@ -28,8 +28,8 @@ from augrecipes.studio.data import StudioData
 
 _THREADS = 24
 
-Say = Callable[[Any], None]
-Piece = Callable[[Say], None]  # reports results, as often as it likes
+Emit = Callable[[Any], None]
+Piece = Callable[[Emit], None]  # reports results, as often as it likes
 T = TypeVar("T")
 
 
@@ -56,12 +56,12 @@ class WorkTurn:
         self.wake()
 
 
-_here = threading.local()
+_local = threading.local()
 
 
-def go_on() -> None:
+def continue_or_cancel() -> None:
     """Raise EndedError where this thread's work is no longer needed; called between the steps of recipes."""
-    turn: WorkTurn | None = getattr(_here, "turn", None)
+    turn: WorkTurn | None = getattr(_local, "turn", None)
     if turn is not None and turn.ended:
         raise EndedError
 
@@ -79,7 +79,7 @@ class WorkThreads:
 
     async def run(self, work: Callable[[], T], turn: WorkTurn | None = None) -> T:
         """The result of some work in a thread; EndedError where its turn ends before."""
-        async with aclosing(self.stream(turn or WorkTurn(), [lambda say: say(work())], 1)) as results:
+        async with aclosing(self.stream(turn or WorkTurn(), [lambda emit: emit(work())], 1)) as results:
             async for result in results:
                 first: T = result
                 return first
@@ -102,18 +102,18 @@ class WorkThreads:
             except RuntimeError:  # the loop is closed: nobody listens
                 turn.ended = True
 
-        def say(result: Any) -> None:
-            go_on()
+        def emit(result: Any) -> None:
+            continue_or_cancel()
             put(result)
 
         def work() -> None:
-            _here.turn = turn
+            _local.turn = turn
             while not turn.ended:
                 with taking:
                     piece = next(waiting, None)
                 if piece is None:
                     return
-                piece(say)
+                piece(emit)
 
         count = lanes or self.lanes
         turn.wake = lambda: put(None)
@@ -205,14 +205,14 @@ class Studio:
             steps_of(recipe, mode)
             if errors := tuple(problem for problem in lint(recipe) if problem.severity == "error"):
                 raise LintError(problems=errors)
-            return self.built(recipe, mode, optimize, seed, **more)
+            return self.build_part(recipe, mode, optimize, seed, **more)
 
         return self._pipelines.get((recipe.digest, *how), compiled)
 
-    def built(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
+    def build_part(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
         """The same without its lints: of parts and variants of recipes. Steps give way to newer work."""
         pipeline = build(recipe, mode, optimize, seed, **{"threads": 1, "resumes": self.data.store is not None, **more})
-        route_steps(pipeline, _between)
+        route_steps(pipeline, _interruptible)
         return pipeline
 
     def close(self) -> None:
@@ -224,12 +224,12 @@ class Studio:
         self.data.close()
 
 
-def _between(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    go_on()
+def _interruptible(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    continue_or_cancel()
     return step(*args, **kwargs)
 
 
-def opened(
+def open_studio(
     recipe: Recipe | parse.Source | None, data: Data | None = None, *, masks: Any = None, read_only: bool = False
 ) -> Studio:
     """A studio for a recipe and data as users name them; nobody has access yet.

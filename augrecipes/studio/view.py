@@ -70,7 +70,7 @@ class View:
         self.recipe = studio.data.left(self.switched, self.mode, request.seed)[0]
         self.recipe = self.recipe if path is None else part_of(self.recipe, path)
         self.pipeline = studio.pipeline(self.recipe, self.mode, optimize, request.seed, **more)
-        self.files = studio.data.listed(self.recipe, self.pipeline)
+        self.files = studio.data.source(self.recipe, self.pipeline)
 
     def _switched(self) -> Recipe:
         """The recipe without the steps that are off, and with a p of 0 or 1 for those that are forced.
@@ -137,7 +137,7 @@ class View:
         """One image, scene or tile as the pipeline takes it; DataError where it cannot be read."""
         return self.studio.data.sample(self.recipe, self.pipeline, unit, epoch)
 
-    def put(self, image: RgbImage, whole: tuple[int, int] | None = None) -> dict[str, Any]:
+    def cache_png(self, image: RgbImage, whole: tuple[int, int] | None = None) -> dict[str, Any]:
         """Cache an image, at the size that it is shown at.
 
         Returns:
@@ -158,7 +158,7 @@ class View:
         """An image that came out, with its overlay."""
         output = self.recipe.outputs.get(name, self.recipe.output)
         size = image.shape[1:] if output.layout == "chw" else image.shape[:2]
-        return {**self.put(rgb_of_output(image, output, stretch), size), "overlay": self.overlay(on_it, size)}
+        return {**self.cache_png(rgb_of_output(image, output, stretch), size), "overlay": self.overlay(on_it, size)}
 
     def overlay(
         self, targets: Mapping[str, Any], size: tuple[int, int], inputs: Inputs | None = None
@@ -188,7 +188,7 @@ class View:
             xy = np.asarray(points, np.float32).reshape(len(points), -1)[:_MOST, :2]
             shown["keypoints"] = _numbers(xy[:, ::-1] if inputs.keypoints.format == "yx" else xy)
         if mask is not None and np.asarray(mask).ndim >= 2:
-            shown["mask"] = self.put(_coloured(np.asarray(mask), size))["url"]
+            shown["mask"] = self.cache_png(_coloured(np.asarray(mask), size))["url"]
         return shown
 
     def _named(self, label: Any) -> str:
@@ -211,7 +211,7 @@ class View:
             boxes = inputs.boxes and replace(inputs.boxes, format="albumentations")
             points = inputs.keypoints and replace(inputs.keypoints, format="xy")
             inputs = replace(inputs, boxes=boxes, keypoints=points)
-        return {**self.put(shown, size), "overlay": self.overlay(rest, size, inputs)}
+        return {**self.cache_png(shown, size), "overlay": self.overlay(rest, size, inputs)}
 
 
 def part_of(recipe: Recipe, path: str) -> Recipe:
