@@ -1,4 +1,4 @@
-"""What is drawn line by line: samples as the recipe makes them, and one sample after each step."""
+"""Streamed views: samples as the recipe makes them, and one sample after each step."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from augrecipes.studio.requests import Refused, ViewRequest
 from augrecipes.studio.studio import Emit, Piece, Studio, continue_or_cancel
 from augrecipes.studio.view import View, drawn_in, name_of, part_of
 
-_USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # of arguments that read an image
-_END = {"path": None, "applied": True, "on": True}  # what source and output have in place of a step
+_USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # defaults of arguments for reading an image
+_END = {"path": None, "applied": True, "on": True}  # of the source's and the output's lines, which are no steps
 
 
 def draws(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
-    """The pieces of work of a request: each reports what the page shows of one sample in one epoch.
+    """Split a request into pieces of work, each of which emits one sample in one epoch.
 
-    A sample that cannot be read, or that a step fails on, is reported as `error`; the others go on.
+    A sample that cannot be read, or on which a step fails, is emitted as an `error`; the others are not affected.
 
     Raises:
         RecipeError, LintError, DataError: as `View`.
     """
     facts = studio.recipe(request.text).facts
-    asked = bool(facts.scales or facts.tiles)  # for windows, and what tiles share
+    asked = bool(facts.scales or facts.tiles)  # windows of scenes, and draws that tiles share, are shown
     view = View(studio, request, optimize=request.optimize, save_applied_params=asked)
     view.check(*request.indices)
 
@@ -54,7 +54,7 @@ def _draw(view: View, request: ViewRequest, index: int, epoch: int, emit: Emit) 
 
 
 def _sample_line(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
-    """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
+    """Draw the images of a sample and the line of Python that makes it; for a bag also the draws its tiles share."""
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
         sample = view.sample(unit, epoch)
@@ -74,7 +74,7 @@ def _sample_line(view: View, request: ViewRequest, index: int, epoch: int) -> di
 
 
 def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
-    """Labels of the steps that draw once a bag; what a group says holds for its steps."""
+    """Yield the labels of the steps that draw once a bag; steps inherit `share` from their group."""
     for step in steps:
         share = step.share or inherited
         yield from _shared(step.steps, share)
@@ -96,7 +96,7 @@ def _with_source(
 
 
 def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
-    """A line of Python that makes the same sample, for someone who has saved the recipe."""
+    """Write a line of Python that makes the same sample from the saved recipe."""
     pipeline, files, source = view.pipeline, view.files, os.fspath(view.studio.file or view.studio.name)
     how = f"optimize={pipeline.optimize!r}, seed={pipeline.compiled.seed}"
     if isinstance(files, stored.StoredSource):
@@ -120,14 +120,14 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
 
 
 def _read(path: str, image: Any, files: Any) -> str:
-    """How an image is read: decoded, or as a file of which the plan decodes what it needs."""
+    """Write the call that reads an image: decoded, or encoded for a pipeline that decodes only what it needs."""
     how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
     arguments = {name: value for name, value in files.decode.items() if value != _USUAL.get(name, value)}
     return f"ar.{how}({path!r}{''.join(f', {name}={value!r}' for name, value in arguments.items())})"
 
 
 def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
-    """The work of a request: a line for the source, one for each step as it has run, and one for the output.
+    """Emit a line for the source, one for each step as it runs, and one for the output.
 
     Raises:
         RecipeError, LintError, DataError: as `View`.
@@ -155,7 +155,7 @@ def _outermost_steps(view: View) -> dict[str, Step]:
 
 
 def _image_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any], emit: Emit) -> None:
-    """An image: each step is shown as soon as it has run."""
+    """Run the steps on an image, and emit each as soon as it has run."""
     drawn: dict[str, str] = {}
     left, stretch = _outermost_steps(view), view.stretch(sample)
     paths = {step.site: path for path, step in left.items()}
@@ -170,7 +170,7 @@ def _image_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any],
         while path in left and (first := next(iter(left))) != path:
             show(first)  # it did not run
         done = step(*args, **kwargs)
-        if params := label != SINK and getattr(step, "params", None):  # of steps that acted; groups have none
+        if params := label != SINK and getattr(step, "params", None):  # only of steps that acted, never of groups
             drawn[label] = in_words(params)
         if path and path in left and isinstance(done, dict) and isinstance(done["image"], np.ndarray):
             plane, inputs = done.get(VALID), view.recipe.inputs
@@ -190,7 +190,7 @@ def _image_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any],
 
 
 def _scene_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any], emit: Emit) -> None:
-    """A scene of several images: all steps run, then each is shown."""
+    """Run all steps on a scene of several images, then emit each."""
     drawn = {label: words for label, (_, words) in drawn_in(sample.run(view.pipeline, epoch)).items()}
     traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
     stretch = view.stretch(sample)
@@ -203,7 +203,7 @@ def _scene_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any],
 
 
 def _line(view: View, path: str, step: Step, drawn: dict[str, str]) -> dict[str, Any]:
-    """What the page shows of an outermost step: whether it acted, and what it drew."""
+    """Describe an outermost step for the page: whether it acted, and what it drew."""
     line: dict[str, Any] = {"path": path, "name": step.name, "applied": True, "on": True}
     if step.site in view.baked:
         return {**line, "words": "in the store already: what is read has it behind it", "baked": True}
