@@ -43,14 +43,14 @@ def render_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
     if kind not in _SCENES:
         raise ValueError(f"unknown scene {kind!r}; it is one of {', '.join(CLASSES)}")
     light = _SCENES[kind](rng, size)
-    # A camera: exposed for the mean, but not all the way; vignetting, a highlight shoulder, sensor noise, sRGB.
+    # A camera: exposure partly adapted to the mean, vignetting, a highlight shoulder, sensor noise, gamma.
     y, x = grid(size)
     vignette = 1 - np.float32(rng.uniform(0.25, 0.7)) * ((x / size[1] - 0.5) ** 2 + (y / size[0] - 0.5) ** 2)
     exposure = (0.20 / max(float(light.mean()), 1e-3)) ** 0.7 * rng.uniform(0.85, 1.2)
     exposed = 1 - np.exp(np.clip(light, 0, 50) * vignette[..., None] * np.float32(-1.35 * exposure))
     exposed += rng.standard_normal(exposed.shape, dtype=np.float32) * (0.004 + 0.01 * np.sqrt(exposed))
     srgb = np.clip(blur(exposed, 0.45), 0, 1) ** np.float32(1 / 2.2)
-    srgb += np.float32(0.6) * (srgb * srgb * (3 - 2 * srgb) - srgb)  # the S of a camera's image style
+    srgb += np.float32(0.6) * (srgb * srgb * (3 - 2 * srgb) - srgb)  # the S-curve of a camera's picture style
     grey = srgb.mean(-1, keepdims=True)
     return cv2.convertScaleAbs(np.clip(grey + (srgb - grey) * np.float32(1.18), 0, 1), alpha=255)
 
@@ -85,7 +85,7 @@ def _leaf(rng: Random, layer: Field, colour: Field, at: tuple[float, float, floa
     veins = np.exp(-np.square(across / 0.022)) + 0.4 * ribs
     light = rng.uniform(0.55, 1.5) * (1 + 0.22 * shine * np.sign(across) + 0.25 * along) + 0.28 * veins
     paint = np.maximum(light, 0.05)[..., None] * colour * np.exp(rng.normal(0, (0.22, 0.12, 0.25)))
-    # A leaf throws a narrow shadow on those below, which is what makes it lie on top.
+    # A leaf casts a narrow shadow on those below, which makes it look on top.
     layer[window][..., :3] *= (1 - 0.45 * ramp(edge, 0.16, 0.0) * (np.abs(along) < 1.08))[..., None]
     layer[window] = blend(layer[window], np.dstack([paint, np.ones_like(along)]), cover)
 

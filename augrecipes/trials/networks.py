@@ -18,7 +18,7 @@ _LARGEST_MAP = 96  # px: the longer side at which pixels are segmented
 def downsample(images: Tensor, largest: int) -> Tensor:
     """Downsample images (n, C, H, W) by averaging until the longer side has at most `largest` px; never enlarge.
 
-    >>> reduce_to(torch.ones(1, 3, 256, 128), 64).shape
+    >>> downsample(torch.ones(1, 3, 256, 128), 64).shape
     torch.Size([1, 3, 64, 32])
     """
     height, width = images.shape[-2:]
