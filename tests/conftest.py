@@ -24,7 +24,7 @@ collect_ignore_glob = [] if find_spec("openslide") and find_spec("tifffile") els
 
 # The same examples everywhere, so that what passes here passes elsewhere; a soak looks for new ones.
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=list(HealthCheck), max_examples=25, derandomize=True
+    "any machine", deadline=None, suppress_health_check=list(HealthCheck), max_examples=12, derandomize=True
 )
 settings.register_profile("soak", settings.get_profile("any machine"), max_examples=10_000, derandomize=False)
 settings.load_profile("any machine")
@@ -36,6 +36,9 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 for _name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(_name, None)
 
+
+# Several tests run side by side: pools of threads in each would only wait for one another. What is started has one too.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 
 # Trees, nodes and tests are many objects that live long: at its usual pace the collector would walk them over and over.
 gc.set_threshold(20_000, 20, 100)
@@ -71,19 +74,19 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{left:5} left out: long ones, which `make soak` and `make mutants` run")
 
 
-@pytest.fixture(autouse=True)
-def _asked_anew() -> None:
-    """What a test plants is not what the next one finds: whether native steps work alike is asked again."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """What a test plants is not what the next one finds: whether native steps work alike is asked again.
+
+    Most tests of files look at pixels: deep ones are read by their upper bits, and of several frames the first.
+    """
     if (probes := sys.modules.get("augrecipes.compiler.kernels.fast_apply")) is not None:
         probes._ANSWERS.clear()
-
-
-@pytest.fixture(autouse=True)
-def _what_is_lost_is_allowed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most tests of files look at pixels: deep ones are read by their upper bits, and of several frames the first."""
-    if request.path.parent.name in ("images", "sources") or request.path.name == "test_damage.py":
-        monkeypatch.setenv("AUGRECIPES_DEPTH", "8bit")
-        monkeypatch.setenv("AUGRECIPES_FRAMES", "first")
+    with pytest.MonkeyPatch.context() as patch:
+        if item.path.parent.name in ("images", "sources") or item.path.name == "test_damage.py":
+            patch.setenv("AUGRECIPES_DEPTH", "8bit")
+            patch.setenv("AUGRECIPES_FRAMES", "first")
+        return (yield)
 
 
 @pytest.fixture

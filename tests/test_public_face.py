@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ LEFT_OUT = "augrecipes.__main__"  # runs
 MODULES = sorted(
     found.name
     for found in pkgutil.walk_packages(augrecipes.__path__, "augrecipes.")
-    if not found.name.startswith(LEFT_OUT)
+    if not found.name.startswith(LEFT_OUT) and ">>>" in Path(find_spec(found.name).origin).read_text(encoding="utf-8")
 )
 
 

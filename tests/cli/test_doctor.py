@@ -24,19 +24,24 @@ class Told(NamedTuple):
 
 
 @pytest.fixture
-def examine(tmp_path, process, monkeypatch):
-    """Run the command in a process of its own, with files in front of all installed packages."""
+def examine(tmp_path, process, programs, monkeypatch):
+    """Run the command in a process of its own, with files in front of all installed packages; `anew`: imported anew."""
     planted = tmp_path / "planted"
     planted.mkdir()
 
-    def _examine(files: dict[str, str] | None = None, **environment: str) -> Told:
+    def _examine(files: dict[str, str] | None = None, *, anew: bool = False, **environment: str) -> Told:
         for name, text in (files or {}).items():
             (planted / name).parent.mkdir(exist_ok=True)
             (planted / name).write_text(text)
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         start = f"import sys; sys.path.insert(0, {str(planted)!r}); from augrecipes.cli import main; main(sys.argv[1:])"
-        shown = process("-c", start, "doctor", "--json=doctor.json")
+        words = "doctor", "--json=doctor.json"
+        if anew:
+            shown = process("-c", start, *words)
+        else:
+            mine = f"import os; os.environ.clear(); os.environ.update({dict(os.environ)!r})"
+            shown = programs(f"{mine}; {start}", *words, cwd=tmp_path)
         assert "Traceback" not in shown.stdout + shown.stderr
         facts = json.loads((tmp_path / "doctor.json").read_text())
         return Told(shown.returncode, shown.stdout, {fact["name"]: fact for fact in facts})
@@ -92,14 +97,16 @@ def test_a_cache_that_cannot_be_written_costs_time_alone(examine, tmp_path):
     assert "\nmissing: cache: what runs find out is found out again\n    export AUGRECIPES_CACHE=FOLDER\n" in told.text
 
 
-@pytest.mark.parametrize("module", ["numpy", "cv2", "torch", "albumentations", "yaml", "rich"])
-def test_a_library_that_is_broken_is_a_fact(examine, module):
-    """However much of the package needs it."""
-    told = examine({f"{module}.py": "raise ImportError('/home/ann/lib/libsome.so.1: cannot open shared object file')"})
+@pytest.mark.parametrize("modules", ["numpy", "cv2 yaml", "torch albumentations rich"])
+def test_libraries_that_are_broken_are_facts(examine, modules):
+    """However much of the package needs them."""
+    text = "raise ImportError('/home/ann/lib/libsome.so.1: cannot open shared object file')"
+    told = examine({f"{module}.py": text for module in modules.split()}, anew=True)
     broken = {name: fact for name, fact in told.facts.items() if fact["level"] == "broken"}
     assert told.status == 1
-    name = {"cv2": "OpenCV", "yaml": "PyYAML"}.get(module, module)
-    assert broken[name]["state"] == "ImportError: libsome.so.1: cannot open shared object file"
+    for module in modules.split():
+        name = {"cv2": "OpenCV", "yaml": "PyYAML"}.get(module, module)
+        assert broken[name]["state"] == "ImportError: libsome.so.1: cannot open shared object file"
     assert all(fact["cost"] and fact["cure"] for fact in broken.values())
     assert "/home" not in told.text
 

@@ -135,7 +135,7 @@ def test_packed_sets_have_the_stains_of_their_source(root: Path, tmp_path: Path,
     known, whole = estimates(unpacked), images(unpacked)
     forget()
     plain = recipe({"D4": {"p": 1.0}}, normalize(method))  # nothing is baked
-    for workers, each in ((0, said), (2, said), (0, plain)):
+    for workers, each in ((2 if method == METHODS[0] else 0, said), (0, plain)):
         store = tmp_path / f"{workers}-{each.digest}"
         ar.pack(each, root, store, workers=workers)
         forget()

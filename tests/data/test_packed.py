@@ -164,6 +164,7 @@ def test_a_section_that_begins_otherwise_is_refused(roots: dict[str, Path], tmp_
 
 
 def test_other_versions_are_told(roots: dict[str, Path], monkeypatch: Any, caplog: Any) -> None:
+    open_packed(IMAGE, roots["image"])
     monkeypatch.setattr(versions, "versions", lambda: {"opencv": "9.9"})
     open_packed(IMAGE, roots["image"])
     open_packed(IMAGE, roots["image"])

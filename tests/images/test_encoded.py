@@ -75,15 +75,15 @@ def test_a_reduced_part_is_the_part_of_the_reduced_whole(
 
 
 @pytest.mark.parametrize("image", IMAGES, ids=lambda p: p.name)
-@pytest.mark.parametrize("channels", [1, 3, 4, None])
-def test_parts_of_every_format(image: pictures.Picture, channels: int | None) -> None:
-    whole = decode_image(image.data, name="it", channels=channels)
-    it = encoded(image.data, name="it", channels=channels)
-    assert it.shape == whole.shape
-    assert it.dtype == whole.dtype
-    assert (it.scales() != ()) == image.name.endswith(".jpg")
-    for corners in ((0, 0, *whole.shape[:2]), (3, 5, 4, 6), (0, 7, 9, 22), (6, 0, 13, 8)):
-        check_part(it, whole, corners)
+def test_parts_of_every_format(image: pictures.Picture) -> None:
+    for channels in (1, 3, 4, None):
+        whole = decode_image(image.data, name="it", channels=channels)
+        it = encoded(image.data, name="it", channels=channels)
+        assert it.shape == whole.shape
+        assert it.dtype == whole.dtype
+        assert (it.scales() != ()) == image.name.endswith(".jpg")
+        for corners in ((0, 0, *whole.shape[:2]), (3, 5, 4, 6), (0, 7, 9, 22), (6, 0, 13, 8)):
+            check_part(it, whole, corners)
 
 
 def whole_decodes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

@@ -252,7 +252,7 @@ LOSSY = {**DEPTHS, **SEVERAL}
 
 
 @pytest.fixture
-def nothing_is_allowed(monkeypatch: pytest.MonkeyPatch, _what_is_lost_is_allowed: None) -> None:
+def nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AUGRECIPES_DEPTH")
     monkeypatch.delenv("AUGRECIPES_FRAMES")
 

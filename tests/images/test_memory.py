@@ -93,7 +93,7 @@ def no_memory_in_opencv(*given: Any, **more: Any) -> Any:
 
 SIDE = 1200  # px; an image is larger than what freed memory is lying about
 SIZE = SIDE * SIDE * 3
-LIMITS = [round(SIZE * part) for part in (0.5, 1.1, 1.6, 2.2, 3.2, 6, 40)]
+LIMITS = [round(SIZE * part) for part in (0.5, 1.1, 1.6, 3.2, 40)]
 
 
 def draw(folder: Path) -> None:

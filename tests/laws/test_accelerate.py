@@ -209,7 +209,7 @@ def test_groups_wherever_they_stand(group: Any, around: Any) -> None:
         compose = A.Compose(around(group(p)))
         theirs, draws = keyed(compose, 0)
         ours = ar.accelerate(compose, "exact", 0)
-        for index in range(25):
+        for index in range(10):
             draws.position(ours._stream, index)
             assert_alike(attempt(ours, {"image": image}), attempt(theirs, {"image": image}), rtol=2e-6)
         assert not ours.why_not

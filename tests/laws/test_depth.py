@@ -4,6 +4,7 @@ moves pixels moves them to the bit, and pixels of no data mean nothing to any st
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ _JUMPS = {"PoissonNoise", "ShotNoise", "UnsharpMask", "Solarize", "SolarizeAdd"}
 _STILL = ("HorizontalFlip", "VerticalFlip", "Transpose", "RandomRotate90", "D4", "SquareSymmetry")
 
 
+@cache
 def smooth(seed: int, channels: int, size: tuple[int, int] = (68, 76)) -> np.ndarray:
     """An image of 16 bits of which all levels are used."""
     noise = np.random.default_rng(seed).random((*size, channels), np.float32)
@@ -61,7 +63,7 @@ def made(step: Step, inputs: Inputs, image: np.ndarray, index: int) -> Any:
 
 
 def check_step(step: Step, dtype: str, *, draws: int = 2) -> None:
-    for channels in (1, 2, 3, 4, 5, 9):
+    for channels in (1, 3, 4, 9) if dtype == "uint16" else (2, 3, 5):
         image = smooth(channels, channels)
         given = image if dtype == "uint16" else as_floats(image, _RANGE)
         for index in range(draws):
@@ -75,20 +77,20 @@ def check_step(step: Step, dtype: str, *, draws: int = 2) -> None:
 
 @EACH
 @in_a_soak("draws", 1, 2)
-@pytest.mark.parametrize("dtype", _DEEP)
-def test_each_step_does_what_it_does_to_floats(step: Step, draws: int, dtype: str) -> None:
-    if not record_of(step).in_levels and step.name not in {*_JUMPS, "FromFloat", "ResizeToTarget"}:
-        check_step(step, dtype, draws=1 if step.name in SLOW else draws)
+def test_each_step_does_what_it_does_to_floats(step: Step, draws: int) -> None:
+    for dtype in _DEEP:
+        if not record_of(step).in_levels and step.name not in {*_JUMPS, "FromFloat", "ResizeToTarget"}:
+            check_step(step, dtype, draws=1 if step.name in SLOW else draws)
 
 
-@EACH
-def test_what_knows_256_levels_is_an_error_of_check(step: Step) -> None:
-    recipe = Recipe("t", steps=(step,), inputs=Inputs(dtype="uint16", boxes=Boxes()), eval=())
-    if record_of(step).in_levels or step.name == "FromFloat":
-        with pytest.raises(ar.LintError, match="L305 levels-at-depth"):
+def test_what_knows_256_levels_is_an_error_of_check() -> None:
+    for step in STEPS:
+        recipe = Recipe("t", steps=(step,), inputs=Inputs(dtype="uint16", boxes=Boxes()), eval=())
+        if record_of(step).in_levels or step.name == "FromFloat":
+            with pytest.raises(ar.LintError, match="L305 levels-at-depth"):
+                recipe.compile()
+        else:
             recipe.compile()
-    else:
-        recipe.compile()
 
 
 @tries(40)

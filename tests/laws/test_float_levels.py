@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from augrecipes.ops.registry import effective, record_of, takes
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.verify import verify
 
-_DRAWS = 6
+_DRAWS = 3
 
 
+@cache
 def ramp() -> np.ndarray:
     """No value of it is a level, and there are far more of them than levels."""
     y, x = np.mgrid[: SIZE[0], : SIZE[1]] / np.array(SIZE).reshape(2, 1, 1)
@@ -64,15 +66,14 @@ def variations() -> Iterator[Step]:
                     yield replace(step, args=Arguments({**step.args.plain(), argument: word}))
 
 
-def of(step: Step) -> str:
-    return f"{step.name} {step.args.plain() or ''}".strip()
+VARIATIONS = [*variations()]
 
 
-@pytest.mark.parametrize("step", [*variations()], ids=of)
-def test_a_record_says_what_the_class_does(step: Step) -> None:
-    found = rounds(step)
-    if found is not None:
-        assert found == record_of(step).in_levels
+@pytest.mark.parametrize("name", dict.fromkeys(step.name for step in VARIATIONS))
+def test_a_record_says_what_the_class_does(name: str) -> None:
+    for step in VARIATIONS:
+        if step.name == name and (found := rounds(step)) is not None:
+            assert found == record_of(step).in_levels, step.args
 
 
 def test_planted_records_are_found() -> None:

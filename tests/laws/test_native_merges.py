@@ -228,4 +228,4 @@ def test_stains_by_another_factor_are_noticed(monkeypatch: pytest.MonkeyPatch) -
         return found and replace(found, arguments=(found.arguments[0] - 0.1, *found.arguments[1:]))
 
     monkeypatch.setattr(walk, "encode", another)
-    assert "draws otherwise" in build(recipe_of(("StainJitter", {})), "fast").native
+    assert "draws differently" in build(recipe_of(("StainJitter", {})), "fast").native

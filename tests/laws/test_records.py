@@ -153,7 +153,7 @@ def test_a_planted_claim_is_found() -> None:
 # What the records say of draws and of amplification, held against what albumentations does.
 
 
-BOTH = pytest.mark.parametrize("dtype", ["uint8", "float32"])
+BOTH = ("uint8", "float32")
 
 
 def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
@@ -178,18 +178,18 @@ def law(step: Step, dtype: str, seeds: range, every: int = 1) -> None:
 
 
 @in_a_soak("long", False, True)
-@BOTH
 @EACH
-def test_draws_and_gains(step: Step, dtype: str, long: bool) -> None:
+def test_draws_and_gains(step: Step, long: bool) -> None:
     slow = step.name in SLOW
-    law(step, dtype, range(1 if not long else 3 if slow else 30), every=1 if long else 6 if slow else 2)
+    for dtype in BOTH:
+        law(step, dtype, range(1 if not long else 3 if slow else 30), every=1 if long else 6 if slow else 2)
 
 
 @EACH
 def test_who_draws_by_the_mask(step: Step) -> None:
     record = op_record(step.name)
     assert record.draws_from is not None
-    image = next(pictures(1, "uint8"))
+    image = pictures(1, "uint8")[0]
     ran = [run(step, 1, image, mask_of(seed)) for seed in range(3)]
     drawn = [(one.drawn, one.params) for one in ran]
     assert (drawn[0] == drawn[1] == drawn[2]) != ("mask" in record.draws_from)
@@ -198,7 +198,7 @@ def test_who_draws_by_the_mask(step: Step) -> None:
 @pytest.mark.parametrize("name", ["ISONoise", "ShotNoise"])
 def test_who_draws_by_the_image(name: str) -> None:
     """What is said of them costs speed: it must be so."""
-    image, mask = next(pictures(1, "uint8")), mask_of(1)
+    image, mask = pictures(1, "uint8")[0], mask_of(1)
     assert any(
         run(Step(name), i, image, mask).drawn != run(Step(name), i, neighbour(image, i), mask).drawn for i in range(20)
     )
@@ -220,7 +220,7 @@ def test_who_draws_by_the_image(name: str) -> None:
 def test_planted_claims_are_caught(name: str, facts: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*claimed(name, **facts))
     with pytest.raises(AssertionError):
-        for dtype in ("uint8", "float32"):
+        for dtype in BOTH:
             law(Step(name, Arguments(), p=1.0), dtype, range(3))
 
 
@@ -271,9 +271,9 @@ def check(step: Step, dtype: str, size: tuple[int, int] = LARGE) -> None:
 
 
 @EACH
-@BOTH
-def test_every_class(step: Step, dtype: str) -> None:
-    check(step, dtype, SIZE if step.name in SMALL else LARGE)
+def test_every_class(step: Step) -> None:
+    for dtype in BOTH:
+        check(step, dtype, SIZE if step.name in SMALL else LARGE)
 
 
 @pytest.mark.skipif(not (hasattr(cv2, "ipp") and cv2.ipp.useIPP()), reason="OpenCV without IPP is steady")

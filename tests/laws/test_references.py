@@ -97,7 +97,7 @@ def test_draws_are_the_same_everywhere(folder: Path, optimize: str) -> None:
         known = plain.at(k, 3)(image=image())["image"]
         for one in (pipeline, copy):
             assert np.array_equal(one.at(k, 3)(image=image())["image"], known)
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    with multiprocessing.get_context("forkserver").Pool(1) as pool:
         assert np.array_equal(pool.apply(_sample, (pipeline,)), plain.at(0, 3)(image=image())["image"])
 
 

@@ -216,7 +216,7 @@ class Images(torch.utils.data.Dataset):
         return self.transform(image=IMAGE)["image"]
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", "forkserver"])
 @pytest.mark.parametrize("kind", [A.Compose, A.ReplayCompose])
 def test_no_worker_and_no_epoch_repeats_another(start: str, kind: Any) -> None:
     steps = [A.RandomCrop(20, 20), A.RandomBrightnessContrast(p=1.0), A.Normalize(), A.ToTensorV2()]

@@ -4,14 +4,14 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import Programs
 from support.folders import draw
-from support.kinds import IMAGE, KINDS, Kind, by_kind, data_of, pixels, recipe_of
+from support.killing import killed
+from support.kinds import IMAGE, KINDS, Kind, data_of, pixels, recipe_of
 from support.stores import all_of, files_in
 from test_pack import EPOCHS, InterruptedRunError
 
@@ -61,9 +61,13 @@ def same_store(arguments: tuple[Any, Any], folder: Path, of: int, **options: Any
     assert (merged.rows, merged.parts) == (whole.rows, of)
 
 
-@by_kind
+_FORMS = (("raw", 3, None, None), ("jpeg", 11, 3, "4k"), ("lossless", 2, None, "2k"))
+
+
 @pytest.mark.parametrize(
-    ("form", "of", "epochs", "most"), [("raw", 3, None, None), ("jpeg", 11, 3, "4k"), ("lossless", 2, None, "2k")]
+    ("kind", "form", "of", "epochs", "most"),
+    [(kind, *_FORMS[(k + more) % 3]) for k, kind in enumerate(KINDS) for more in (0, 1)],
+    ids=str,
 )
 def test_merged_parts_are_the_store_of_one_run(
     roots: dict[str, Path], tmp_path: Path, kind: Kind, form: str, of: int, epochs: int | None, most: str | None
@@ -224,24 +228,16 @@ def test_parts_that_say_what_cannot_be_are_refused(photos: Path, tmp_path: Path,
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
 
-def killed(*arguments: str) -> Any:
-    command = [sys.executable, "-m", "support.killing", "parts", *arguments]
-    tests = Path(__file__).parents[1]
-    done = subprocess.run(command, cwd=tests, capture_output=True, check=False, timeout=900, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @needs_fork
 @pytest.mark.parametrize(("kills", "seeds"), [(5, [1]), pytest.param(100, range(3), marks=pytest.mark.soak)])
-def test_killed_now_and_then(kills: int, seeds: Any) -> None:
+def test_killed_now_and_then(programs: Programs, kills: int, seeds: Any) -> None:
     for seed in seeds:
-        found = killed(str(kills), str(seed))
+        found = killed(programs, "parts", str(kills), str(seed))
         assert found["wrong"] == []
         assert found["kills"] >= kills
 
 
 @needs_fork
 @pytest.mark.soak
-def test_an_index_before_its_columns_is_caught() -> None:
-    assert killed("30", "1", "early")["wrong"]
+def test_an_index_before_its_columns_is_caught(programs: Programs) -> None:
+    assert killed(programs, "parts", "30", "1", "early")["wrong"]

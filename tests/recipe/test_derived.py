@@ -88,7 +88,7 @@ def test_the_gallery_can_be_derived_and_runs_without_a_word(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if name != "RandomCropNearBBox"])
-@settings(max_examples=settings.default.max_examples // 20)
+@settings(max_examples=max(1, settings.default.max_examples // 20))
 @given(data=st.data())
 def test_the_counterpart_of_any_arguments_is_a_step_that_draws_nothing(name, data):
     """Whatever a class accepts, what stands for it is accepted too, and draws nothing."""

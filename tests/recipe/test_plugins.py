@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import Programs
 
 import augrecipes as ar
 from augrecipes import versions
@@ -206,14 +206,14 @@ print(pipeline.at(0)(image=np.zeros((5, 4, 3), np.uint8))["image"].max(), os.env
 
 
 @pytest.mark.parametrize("what", ["recipe", "pipeline"])
-def test_another_process_runs_it_too(package: Callable[..., Path], tmp_path: Path, what: str) -> None:
+def test_another_process_runs_it_too(
+    package: Callable[..., Path], tmp_path: Path, programs: Programs, what: str
+) -> None:
     folder = package("acme", "Tint")
     recipe = ar.load(f"{HEAD}plugins: [acme]\nsteps: [Tint: {{p: 1}}]\n")
     (tmp_path / "made.pickle").write_bytes(pickle.dumps(recipe if what == "recipe" else recipe.compile()))
-    path = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    env = {key: value for key, value in os.environ.items() if key != "ACME_RAN"} | {"PYTHONPATH": path}
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "made.pickle")]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    start = f"import os, sys; os.environ.pop('ACME_RAN', None); sys.path.insert(0, {str(folder)!r})"
+    done = programs(f"{start}\n{PROGRAM}", str(tmp_path / "made.pickle"))
     assert done.stdout.split() == ["3", "1"], done.stderr
 
 

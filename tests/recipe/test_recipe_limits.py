@@ -243,7 +243,7 @@ def check(text: str) -> Callable[[], object]:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_recipe_is_twice_the_work(shape: Callable[[int], str]) -> None:
     check(shape(4))()  # what is read once
-    assert growth(lambda n: check(shape(n)), 60) < MOST
+    assert growth(lambda n: check(shape(n)), 30) < MOST
 
 
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)

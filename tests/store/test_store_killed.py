@@ -1,10 +1,7 @@
 """Whatever ends a writer: there is no store or a whole one, and the next run goes on to the same bytes."""
 
-import json
 import os
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import Programs
 from support import stores
+from support.killing import killed
 
 from augrecipes import paths
 from augrecipes.errors import StoreError
@@ -22,30 +21,22 @@ from augrecipes.store.verify import Fault
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks")
 
 
-def killed(format: str, step: int, seed: int, *planted: str) -> dict[str, Any]:
-    """What `killing.py` says."""
-    command = [sys.executable, "-m", "support.killing", format, str(step), str(seed), *planted]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @needs_fork
 @pytest.mark.parametrize(
     ("format", "step", "seeds"),
-    [("raw-300", 8, 1), *(pytest.param(form, 1, 3, marks=pytest.mark.soak) for form in stores.FORMS)],
+    [("raw-300", 12, 1), *(pytest.param(form, 1, 3, marks=pytest.mark.soak) for form in stores.FORMS)],
 )
-def test_killed_at_any_call(format: str, step: int, seeds: int) -> None:
+def test_killed_at_any_call(programs: Programs, format: str, step: int, seeds: int) -> None:
     for seed in range(seeds):
-        found = killed(format, step, seed)
+        found = killed(programs, format, str(step), str(seed))
         assert found["wrong"] == []
         assert found["points"] == found["none"] + found["whole"] >= 50 // step
         assert step > 1 or min(found["none"], found["whole"]) > 0
 
 
 @needs_fork
-def test_a_rename_before_the_index_is_caught() -> None:
-    found = killed("raw", 9, 1, "early")
+def test_a_rename_before_the_index_is_caught(programs: Programs) -> None:
+    found = killed(programs, "raw", "9", "1", "early")
     assert any("cannot be opened" in wrong for wrong in found["wrong"])
 
 

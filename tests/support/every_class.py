@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,7 +103,8 @@ STEPS = tuple(
 EACH = pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step.name} {step.args.plain() or ''}".strip())
 
 
-def pictures(seed: int, dtype: str) -> Iterator[np.ndarray]:
+@cache
+def pictures(seed: int, dtype: str) -> tuple[np.ndarray, ...]:
     """Noisy, smooth, nearly grey, flat, dark, bright and gaudy images; floats lie anywhere between levels."""
     draw = np.random.default_rng(seed)
     height, width = SIZE
@@ -119,13 +121,11 @@ def pictures(seed: int, dtype: str) -> Iterator[np.ndarray]:
         draw.integers(235, 256, shape).astype(float),
         draw.integers(0, 2, shape) * 255.0,
     )
-    for one in made:
-        if dtype == "uint8":
-            yield np.clip(one, 0, 255).astype(np.uint8)
-        else:
-            # Halves between levels too, which a last bit moves up or down.
-            between = draw.choice((0.0, 0.5, 0.25), shape)
-            yield (np.clip(np.floor(one) + between, 0, 255) / 255).astype(np.float32)
+    if dtype == "uint8":
+        return tuple(np.clip(one, 0, 255).astype(np.uint8) for one in made)
+    # Halves between levels too, which a last bit moves up or down.
+    between = [np.floor(one) + draw.choice((0.0, 0.5, 0.25), shape) for one in made]
+    return tuple((np.clip(one, 0, 255) / 255).astype(np.float32) for one in between)
 
 
 def neighbour(image: np.ndarray, seed: int) -> np.ndarray:

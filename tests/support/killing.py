@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from programs import Programs
+
 from augrecipes.errors import StoreError
 from augrecipes.packing.parts import merge_parts
 from augrecipes.packing.run import pack
@@ -27,6 +29,14 @@ from augrecipes.store.verify import verify_store
 from support import stores
 from support.folders import draw
 from support.stores import all_of, files_in
+
+
+def killed(programs: Programs, *arguments: str) -> Any:
+    """What this says as a program of its own."""
+    start = "import runpy; runpy.run_module('support.killing', run_name='__main__')"
+    done = programs(start, *arguments, cwd=Path(__file__).parents[1])
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def die() -> NoReturn:
@@ -157,6 +167,8 @@ def kill_writers(format: str, step: int, seed: int, planted: str = "") -> dict[s
                 found[left] += 1
             else:
                 found["wrong"].append(f"{last}: {left}")
+                if planted:
+                    break  # it is seen
         return found
 
 

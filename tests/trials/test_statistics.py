@@ -187,7 +187,7 @@ def trials_that_show(recipes: int, seeds: int, better: float = 0.0, trials: int 
     return float(np.mean([any(each.verdict in ("a", "b") for each in one) for one in verdicts]))
 
 
-@pytest.mark.parametrize(("recipes", "seeds"), [(2, 6), (2, 8), (2, 14), (3, 8), (4, 8), (4, 12)])
+@pytest.mark.parametrize(("recipes", "seeds"), [(2, 6), (3, 8), (4, 12)])
 def test_copies_show_no_difference(recipes: int, seeds: int) -> None:
     assert trials_that_show(recipes, seeds) <= 0.05
 

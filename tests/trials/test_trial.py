@@ -30,6 +30,24 @@ def recipe(name, *steps, **more):
     return ar.load({"version": 1, "recipe": name, "steps": [*steps], "eval": [], "output": OUTPUT, **more})
 
 
+OWN = """
+from torch import nn
+import torch
+made = []
+def make(channels, classes):
+    net = nn.Sequential(nn.Flatten(), nn.LazyLinear(classes))
+    made.append((channels, classes))
+    return net
+def broken(classes):
+    return nn.Linear(3, classes)
+def text():
+    return "network"
+def other(width):
+    return nn.Linear(3, width)
+network = nn.Linear(3, 2)
+"""
+
+
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory):
     """Two classes: the left or the right half of an image is lighter, by little and under noise."""
@@ -50,6 +68,19 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+@pytest.fixture
+def own(tmp_path):
+    """A file with a network that is trained in no time."""
+    (tmp_path / "own.py").write_text(OWN)
+    return str(tmp_path / "own.py")
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Trials train nothing: what they are is asked, and not what a network learns."""
+    monkeypatch.setattr(Trainer, "train", lambda self, *args: Clockwork(self, 0.01, 0.0001).train(*args))
+
+
 def figures(trial):
     """What two runs must have in common: all but times."""
     report = trial.to_json()
@@ -58,9 +89,9 @@ def figures(trial):
     return report["recipes"], report["verdicts"]
 
 
-def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sides, monkeypatch, tmp_path):
+def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sides, own, monkeypatch, tmp_path):
     recipes = [recipe("plain", NOISE), recipe("mirrors", NOISE, "HorizontalFlip"), recipe("copy", NOISE)]
-    first = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
+    first = ar.trial(recipes, sides, model=own, epochs=3, seeds=7, minutes=60)
     by_pair = {(one.a, one.b): one for one in first.verdicts}
     assert by_pair["plain", "mirrors"].verdict == "a"
     assert by_pair["mirrors", "copy"].verdict == "b"
@@ -74,11 +105,11 @@ def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sid
     assert mirrors.worst[0].truth != mirrors.worst[0].predicted
     assert Path(mirrors.worst[0].path).exists()
 
-    cached = ar.trial(recipes, sides, epochs=3, seeds=7, minutes=60)
+    cached = ar.trial(recipes, sides, model=own, epochs=3, seeds=7, minutes=60)
     assert replace(cached, machine=first.machine) == first  # to the second, but for the load of the machine
-    short = ar.trial(recipes, sides, epochs=1, seeds=2, minutes=60)
+    short = ar.trial(recipes, sides, model=own, epochs=1, seeds=2, minutes=60)
     monkeypatch.setenv(CACHE, str(tmp_path / "another"))
-    assert figures(ar.trial(recipes, sides, epochs=1, seeds=2, minutes=60)) == figures(short)
+    assert figures(ar.trial(recipes, sides, model=own, epochs=1, seeds=2, minutes=60)) == figures(short)
 
 
 def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(sides, monkeypatch):
@@ -151,6 +182,7 @@ def test_a_trial_that_was_killed_goes_on(sides, cache, tmp_path, monkeypatch, pr
     assert str([one.scores for one in whole.recipes]) == done.stdout.splitlines()[-1]
 
 
+@pytest.mark.usefixtures("untrained")
 def test_changed_files_and_steps_are_trained_anew(sides, tmp_path, cache):
     folder = tmp_path / "copy"
     for name in ("left", "right"):
@@ -174,6 +206,7 @@ def test_changed_files_and_steps_are_trained_anew(sides, tmp_path, cache):
     assert trainings(plain, noise) == 3
 
 
+@pytest.mark.usefixtures("untrained")
 def test_other_masks_pixels_and_labels_are_trained_anew(tmp_path, cache):
     """What lies at the same names, or in lists of the same length, may be something else."""
     rng = np.random.default_rng(3)
@@ -230,7 +263,7 @@ class Clockwork(Trainer):
         curve = [(steps, 1.0, float(np.mean(scores)))] * points
         return TrainingResult(
             curve=curve, score=float(np.mean(scores)), scores=scores, losses=[1.0] * valid, predicted=[0] * valid,
-            classes=[0.5, 0.5], loss=1.0, step_seconds=self.step, valid_seconds=self.sample,
+            classes=[0.5] * len(self.lesson.classes), loss=1.0, step_seconds=self.step, valid_seconds=self.sample,
             train_seconds=steps * self.step, waiting_seconds=0.0, seconds=seconds * self.slower,
             augmented=dict.fromkeys(trainee.augmented, 0.5),
         )  # fmt: skip
@@ -245,6 +278,7 @@ def trained(sides):
         return TrialRun(recipes, sides, epochs=2, seeds=1, minutes=60)
 
 
+@pytest.mark.usefixtures("untrained")
 def test_records_of_another_version_are_written_anew(sides, cache):
     def scores():
         table = ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, epochs=1, seeds=1)
@@ -316,8 +350,8 @@ def test_many_recipes_are_not_all_rehearsed_where_minutes_are_few(trained):
     assert whole.seeds == 8
 
 
-def test_seeds_that_nobody_asked_for_are_enough_to_decide(sides, monkeypatch):
-    monkeypatch.setattr(Trainer, "train", lambda self, *args: Clockwork(self, 0.01, 0.0001).train(*args))
+@pytest.mark.usefixtures("untrained")
+def test_seeds_that_nobody_asked_for_are_enough_to_decide(sides):
     recipes = [recipe(f"flips{k}", {"HorizontalFlip": {"p": k / 8}}) for k in range(5)]
     table = ar.trial(recipes, sides, epochs=1, minutes=600)
     assert table.plan.seeds == table.plan.asked == 9  # ten pairs
@@ -376,28 +410,10 @@ def test_affinity_and_diversity_are_those_of_their_paper(trained, sides):
 
 # The user's own network.
 
-OWN = """
-from torch import nn
-import torch
-made = []
-def make(channels, classes):
-    net = nn.Sequential(nn.Flatten(), nn.LazyLinear(classes))
-    made.append((channels, classes))
-    return net
-def broken(classes):
-    return nn.Linear(3, classes)
-def text():
-    return "network"
-def other(width):
-    return nn.Linear(3, width)
-network = nn.Linear(3, 2)
-"""
 
-
-def test_a_network_of_ones_own(sides, tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
+def test_a_network_of_ones_own(sides, own, tmp_path):
     recipes = [recipe("plain"), recipe("noise", NOISE)]
-    table = ar.trial(recipes, sides, model=str(tmp_path / "own.py"), epochs=2, seeds=2, minutes=60)
+    table = ar.trial(recipes, sides, model=own, epochs=2, seeds=2, minutes=60)
     assert "own.py" in table.network
     messages = {
         "broken": r"own.py.*it fails on a batch of plain", "text": "gives a str; it must be",
@@ -419,6 +435,7 @@ def test_a_loss_that_is_not_finite_names_the_recipe(sides, tmp_path):
         ar.trial([recipe("plain"), recipe("noise", NOISE)], sides, model=f"{tmp_path}/own.py:make", epochs=1, seeds=1)
 
 
+@pytest.mark.usefixtures("untrained")
 def test_validation_files_that_are_learned_from_are_told(sides):
     two = [recipe("plain"), recipe("noise", NOISE)]
     notes = ar.trial(two, sides, sides, epochs=1, seeds=1).notes
@@ -516,10 +533,10 @@ def test_recipes_without_an_eval_section_are_scored_as_if_it_were_derived(sides)
     assert not any("flips has" in note for note in run.trial.notes)
 
 
-def test_an_ablation_ranks_the_steps_by_what_they_bring(sides):
+def test_an_ablation_ranks_the_steps_by_what_they_bring(sides, own):
     """The flip destroys labels, so that it hurts and comes last; each arm is compared with the whole."""
     whole = recipe("whole", {"HorizontalFlip": {"p": 1.0}}, NOISE, "VerticalFlip")
-    table = ar.trial(whole, sides, ablate=True, epochs=3, seeds=8, minutes=60)
+    table = ar.trial(whole, sides, model=own, ablate=True, epochs=3, seeds=8, minutes=60)
     names = [one.name for one in table.recipes]
     assert names[0] == "whole"
     assert set(names[1:]) == {f"without {name}#1" for name in ("HorizontalFlip", "GaussNoise", "VerticalFlip")}

@@ -49,7 +49,7 @@ def letter(name: str, rng: np.random.Generator) -> Image:
 def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root, rng = tmp_path_factory.mktemp("letters"), np.random.default_rng(0)
     for name in MIRRORED:
-        for k in range(10):
+        for k in range(6):
             save(root / name / f"{k}.png", letter(name, rng))
     return root
 
@@ -83,6 +83,13 @@ def losses(safety: LabelSafety) -> dict[str, Any]:
     return {each.of: each.figures for each in safety.findings if each.topic == "objects"}
 
 
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sought is found in few draws too."""
+    monkeypatch.setattr(labels, "_DRAWS", 144)
+
+
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(
     ("step", "moves"),
     [
@@ -100,16 +107,18 @@ def test_letters_that_a_move_exchanges(letters: Path, step: str, moves: dict[str
     for move, pairs in moves.items():
         assert mirrored(safety, move) == pairs
         changed = [each.figures for each in safety.findings if each.like]
-        assert all(pair["moved"].value > 0.8 and pair["moved"].n == 10 for pair in changed)
+        assert all(pair["moved"].value > 0.8 and pair["moved"].n == 6 for pair in changed)
         of_all = next(each.figures for each in safety.findings if each.what == MOVES[move])
         assert (of_all["as read"].value, of_all["moved"].value) == (1.0, 0.0)
     assert ("no draw mirrors" in safety.report().text()) == (not moves)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     safety = label_safety(recipe("D4: {p: 1.0}"), letters)
     assert drawn_moves(safety).keys() == D4.keys() - {"e"}
-    assert all(drawn.low < 1 / 8 < drawn.high for drawn in drawn_moves(safety).values())
+    shares = drawn_moves(safety).values()
+    assert sum(share.low < 1 / 8 < share.high for share in shares) >= 6  # of seven intervals of 95 %
     assert (mirrored(safety, "h"), mirrored(safety, "r180")) == (MIRRORED, TURNED)
     both = label_safety(recipe("HorizontalFlip: {p: 1.0}", "VerticalFlip: {p: 1.0}"), letters)
     assert drawn_moves(both).keys() == {"r180"}
@@ -117,6 +126,7 @@ def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     assert drawn_moves(quarters).keys() == {"r90", "r180", "r270"}
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_mirrors_that_are_not_measured_are_found_missing(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "D4", {**D4, "h": D4["e"]})
     assert mirrored(label_safety(recipe("HorizontalFlip"), letters), "h") == {}
@@ -325,23 +335,24 @@ def test_what_cannot_be_measured_is_said(letters: Path, tmp_path: Path) -> None:
 def test_few_samples_of_many_are_chosen_by_the_seed(letters: Path) -> None:
     judged = recipe("RandomResizedCrop: {size: [16, 16]}", "HorizontalFlip", "ColorJitter")
     some = label_safety(judged, letters, samples=8)
-    assert (some.samples, some.total, some.draws) == (8, 40, 256)
+    assert (some.samples, some.total, some.draws) == (8, 24, 256)
     assert some == label_safety(judged, letters, samples=8)
     assert some.findings != label_safety(judged, letters, samples=8, seed=1).findings
     assert json.loads(json.dumps(some.to_json()))["findings"][0]["figures"]["half lost"]["n"] == 256
     assert some.sheet().pixels.ndim == 3
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_bags_grey_images_and_sources(letters: Path, tmp_path: Path) -> None:
     for bag, name in enumerate("bbdd"):
-        for k in range(4):
-            image = cv2.imread(str(letters / name / f"{4 * (bag % 2) + k}.png"), cv2.IMREAD_GRAYSCALE)
+        for k in range(3):
+            image = cv2.imread(str(letters / name / f"{3 * (bag % 2) + k}.png"), cv2.IMREAD_GRAYSCALE)
             (tmp_path / f"bag{bag}").mkdir(exist_ok=True)
             cv2.imwrite(str(tmp_path / f"bag{bag}" / f"{k}.png"), image)
     (tmp_path / "labels.csv").write_text("bag,label\nbag0,b\nbag1,b\nbag2,d\nbag3,d\n")
     judged = "version: 1\nrecipe: bag\nkind: bag\nsteps: [HorizontalFlip: {share: bag}, RandomGamma]\n"
     safety = label_safety(parse_text(judged), tmp_path)
-    assert (safety.samples, mirrored(safety, "h")) == (16, {"b": "d", "d": "b"})
+    assert (safety.samples, mirrored(safety, "h")) == (12, {"b": "d", "d": "b"})
     assert colour_figures(safety)
     images = [letter(name, np.random.default_rng(k)) for k, name in enumerate("bd" * 8)]
 

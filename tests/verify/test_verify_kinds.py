@@ -191,7 +191,8 @@ MANY = """
     ("samples", "steps"),
     [
         (1, MANY), (5, MOVES + NOISE + COLOURS), (24, COLOURS + MANY), *((k, NOISE) for k in (1, 5, 24)),
-        *((k, steps) for k in (1, 5, 64) for steps in (ELASTIC, COLOURS + NOISE + ELASTIC)),
+        *((k, steps) for k in (1, 5) for steps in (ELASTIC, COLOURS + NOISE + ELASTIC)),
+        (64, COLOURS + NOISE + ELASTIC),
     ],
 )  # fmt: skip
 def test_sound_random_numbers_keep_their_contract(data: Path, steps: str, samples: int) -> None:
