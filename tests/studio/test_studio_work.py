@@ -132,7 +132,7 @@ def import_ended(page: Page, monkeypatch: pytest.MonkeyPatch) -> bool:
     turns: list[WorkTurn] = []
 
     def imported(document: Any) -> Any:
-        turns.append(studio._here.turn)
+        turns.append(studio._local.turn)
         begun.set()
         assert gone.wait(60)
         try:
