@@ -1,6 +1,6 @@
-"""The build hook: compiles the native kernels for the machine at hand, into the wheel or beside the sources.
+"""The build hook: compiles the native kernels for this machine, into the wheel or beside the sources.
 
-With them go a bill of what the wheel has in it of others' (CycloneDX, where PEP 770 says), and libjpeg-turbo's licence.
+It adds a bill of the third-party material in the wheel (CycloneDX, placed by PEP 770), and libjpeg-turbo's licence.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ LICENCE = "libjpeg-turbo-licence.txt"
 
 
 class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Builds the kernels; where that fails the package is built without them, and everything runs in Python."""
+    """Build the kernels; if that fails, the package is built without them, and everything runs in Python."""
 
     def dependencies(self) -> list[str]:
-        """A compiler from PyPI, where the machine has none."""
+        """Return a compiler from PyPI if the machine has none."""
         native = _native()
         try:
             native.compiler()
@@ -34,9 +34,9 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         return []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and say of the wheel that it is one of this system, and what is in it.
+        """Compile the kernels, and set the wheel's platform tag, libraries and bill of material.
 
-        A wheel has every instruction set; an editable install (`version`) those that this machine needs, once.
+        A wheel has every instruction set; an editable install (`version`) only those of this machine.
         """
         if self.target_name != "wheel":
             return
@@ -51,7 +51,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["sbom_files"].append(str(file))
 
     def compiled(self, version: str, build_data: dict[str, Any]) -> list[Path]:
-        """The libraries, which the wheel is told of; none, with a warning, where they cannot be built."""
+        """Build the libraries and add them to the wheel; return none, after a warning, if that fails."""
         native = _native()
         try:
             made: list[Path] = native.update(whole=version != "editable")
@@ -65,13 +65,13 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def bill(version: str, libjpeg: Path | None) -> dict[str, Any]:
-    """What a wheel brings along of others', as CycloneDX 1.6: the studio's editor, and libjpeg-turbo where it is in.
+    """Return the third-party material of a wheel as CycloneDX 1.6: the studio's editor, and libjpeg-turbo if linked in.
 
     Args:
-        version: of augrecipes.
-        libjpeg: the folder that `.ci/libjpeg.py` has built into; None where the wheel has none.
+        version: version of augrecipes.
+        libjpeg: the folder that `.ci/libjpeg.py` built into; None if the wheel has no libjpeg-turbo.
     """
-    # The licences of the editor begin with the packages that they are of, a line each.
+    # Each licence of the editor begins with its packages, a line each.
     parts = re.findall(r"^(@?[\w./-]+) (\d+\.\d+\.\d+)$", EDITOR.read_text(encoding="utf-8"), re.MULTILINE)
     found = [component(name, number, f"pkg:npm/{name.replace('@', '%40')}", "MIT") for name, number in parts]
     if libjpeg:
@@ -90,7 +90,7 @@ def bill(version: str, libjpeg: Path | None) -> dict[str, Any]:
 
 
 def component(name: str, version: str, where: str, licence: str) -> dict[str, Any]:
-    """One entry of the bill; `where` is its package URL without the version, `licence` an SPDX expression."""
+    """Return an entry of the bill; `where` is the package URL without version, `licence` an SPDX expression."""
     url = f"{where}@{version}"
     return {
         "type": "library",
@@ -103,7 +103,7 @@ def component(name: str, version: str, where: str, licence: str) -> dict[str, An
 
 
 def _native() -> ModuleType:
-    """The module that builds: read from its file, because the package cannot be imported yet."""
+    """Load the build module from its file, since the package cannot be imported yet."""
     file = ROOT / "augrecipes" / "native" / "build.py"
     spec = importlib.util.spec_from_file_location("augrecipes_native_build", file)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""What belongs into a wheel, and what does not: `python .ci/contents.py WHEEL...` tells all that is wrong with some.
+"""Check the contents of wheels: `python .ci/contents.py WHEEL...` prints every problem.
 
-Called so, it holds bills of material to CycloneDX's schema, too, which the extra `dev` brings.
+The command also validates the bills of material against CycloneDX's schema, which the extra `dev` installs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-# Measured: 3.0 MB for x86-64, of which 1.3 MB are kernels and libjpeg-turbo, compressed. What slips in shows.
+# bytes; the x86-64 wheel has 3.0 MB, 1.3 MB of them compressed kernels and libjpeg-turbo, so stray files show.
 LARGEST = 3_500_000
-# What there may be.
+# Patterns of the files that a wheel may have.
 ALLOWED = (
     r"augrecipes/(?!native/)[\w/.-]+\.(json|yaml|j2|md|js|css|html|svg|txt)",
     r"augrecipes/(.*\.pyi?|py\.typed)",
@@ -23,7 +23,7 @@ ALLOWED = (
     r"augrecipes-[\w.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|sboms/augrecipes\.cdx\.json)",
     r"augrecipes-[\w.]+\.dist-info/licenses/.*(LICENSE|\.LICENSE\.txt)",
 )
-# Files that one cannot do without, and that no import would miss at once.
+# Files that are needed but that `import augrecipes` does not read, so that their absence would go unnoticed.
 WANTED = (
     "augrecipes/py.typed",
     "augrecipes/CODES.md",
@@ -38,7 +38,7 @@ NATIVE = re.compile(r"augrecipes/native/built/(kernels(-jpeg)?)\.(so|dylib|dll)"
 
 
 def problems(wheel: Path, native: bool = True) -> list[str]:
-    """A line for each thing that is wrong; `native` as the kernels and libjpeg-turbo should be there."""
+    """Return a line for each problem of a wheel; `native`: it must have the kernels and libjpeg-turbo."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
     bills = bills_of(wheel)
@@ -58,30 +58,30 @@ def problems(wheel: Path, native: bool = True) -> list[str]:
 
 
 def bills_of(wheel: Path) -> list[dict[str, Any]]:
-    """The bills of material that a wheel has in it."""
+    """Read the bills of material in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return [json.loads(archive.read(name)) for name in archive.namelist() if name.endswith(".cdx.json")]
 
 
 def unlike_cyclonedx(bill: dict[str, Any]) -> list[str]:
-    """Where a bill of material is not as CycloneDX 1.6 has it, a line each; needs the extra `dev`."""
+    """Return a line for each violation of CycloneDX 1.6 in a bill of material; needs the extra `dev`."""
     from cyclonedx import schema as schemas
     from jsonschema import Draft7Validator
 
     folder = Path(schemas.__file__).parent / "_res"
     files = [folder / f"{name}.SNAPSHOT.schema.json" for name in ("bom-1.6", "spdx", "jsf-0.82")]
-    # They name each other by the names of their files, which are not those that they have themselves.
+    # The schemas refer to each other by file name, which differs from their own `$id`.
     schema, *named = (
         json.loads(file.read_text(encoding="utf-8")) | {"$id": f"http://cyclonedx.org/schema/{file.name}"}
         for file in files
     )
-    # What it names by address is put into it, where it is found without a network.
+    # Embedded definitions resolve the references without a network.
     schema["definitions"] |= {each["$id"]: each for each in named}
     return [f"{error.json_path}: {error.message}" for error in Draft7Validator(schema).iter_errors(bill)]
 
 
 def main() -> None:
-    """Tell all of it; the exit status is 1 where there is anything."""
+    """Print all problems; the exit status is 1 if there is one."""
     wheels = [Path(name) for name in sys.argv[1:]]
     told = [line for wheel in wheels for line in problems(wheel)]
     told += [f"{wheel.name}: {line}" for wheel in wheels for bill in bills_of(wheel) for line in unlike_cyclonedx(bill)]

@@ -1,9 +1,9 @@
-"""`pip install` for make: a line for each large download, and one whenever nothing else was said for some seconds.
+"""`pip install` with progress, for make: a line for each large download, and a status line after some silent seconds.
 
-On a terminal that one is overwritten; elsewhere it comes every 15 s. It says which of how many kernels are compiled.
+A terminal overwrites the status line; elsewhere it comes every 15 s. It counts the compiled kernel files.
 
-Called as `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`; or, for another command that may
-take long, as `python .ci/install.py --doing WHAT PROGRAM ARGUMENTS...`. Needs nothing but Python.
+Usage: `python .ci/install.py ARGUMENTS...`, with the arguments of `pip install`; or, for another long command,
+`python .ci/install.py --doing WHAT PROGRAM ARGUMENTS...`. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import sys
 import threading
 import time
 
-_QUIET = {True: 1.0, False: 15.0}  # seconds, on a terminal and elsewhere
+_QUIET = {True: 1.0, False: 15.0}  # seconds of silence before a status line, on a terminal and elsewhere
 _DOWNLOAD = re.compile(r"\s*Downloading (?:\S*/)?(\S+?)(?:-(?:cp|py|none)\S*)? \(([\d.]+) (MB|GB)\)")
 _BUILD = re.compile(r"\s*(?:Running command )?Building editable .*\(pyproject.toml\)(?:: started)?$")
 _COMPILE = re.compile(r"\s*(compiling kernels: file \d+ of \d+)")
-_CLEAR = "\r\x1b[K"  # the line of a terminal
+_CLEAR = "\r\x1b[K"  # clears the line of a terminal
 _INSTALL = re.compile(r"Installing collected packages: (.*)")
 
 
 def report(line: str) -> str | None:
-    """What a line of pip's is worth to someone who waits; None for most of them."""
+    """Return the news in a line of pip's output, for a person who waits; None for most lines."""
     if found := _DOWNLOAD.match(line):
         return f"downloading {found[1]}, {found[2]} {found[3]}"
     if _BUILD.match(line):
@@ -41,7 +41,7 @@ def main(
     command: tuple[str, ...] = (sys.executable, "-m", "pip", "install"),
     doing: str = "looking for packages",
 ) -> int:
-    """Run a command and say how far it is; its exit status, with all that it said where that is not 0."""
+    """Run a command with progress lines, and return its exit status; a failure prints all of its output."""
     began, heard, terminal = time.monotonic(), [], sys.stdout.isatty()
     environment = os.environ | {"AUGRECIPES_TELL_EVERY": "0"}
     with subprocess.Popen(
@@ -55,7 +55,7 @@ def main(
             try:
                 line = lines.get(timeout=max(0.0, last + _QUIET[terminal] - time.monotonic()))
                 news, end = report(line or ""), "\n"
-                news = None if news == doing else news  # which pip says twice
+                news = None if news == doing else news  # pip says it twice
                 if compiled := _COMPILE.match(line or ""):
                     doing = compiled[1]
             except queue.Empty:
@@ -81,5 +81,5 @@ def main(
 if __name__ == "__main__":
     if sys.argv[1] == "--doing":
         sys.exit(main(sys.argv[3:], (), sys.argv[2]))
-    # With -v pip passes on what the build says.
+    # With -v pip passes on the output of the build.
     sys.exit(main(["-v", "-c", "constraints.txt", "--progress-bar", "off", *sys.argv[1:]]))

@@ -1,9 +1,8 @@
-"""Build a static libjpeg-turbo for a wheel to be linked with: `python .ci/libjpeg.py FOLDER [TARGET]`.
+"""Build a static libjpeg-turbo to link into a wheel: `python .ci/libjpeg.py FOLDER [TARGET]`.
 
-The release below, from where it is published, or from Debian, whose archive has the same files; what differs from its
-sum is refused. Its functions are not visible from outside of the library that they are linked into, so that they meet
-no other libjpeg of a process. Needs cmake, and for x86-64 nasm. TARGET (`x86_64` or `aarch64`): a Linux that is
-compiled for with ziglang; this machine, with its own compiler, where none is named.
+The release below comes from its publisher, or from Debian, whose archive has the same files; SHA-256 sums verify both.
+Its symbols are hidden, so that they do not clash with another libjpeg in the process. Needs cmake, and for x86-64 nasm.
+TARGET, `x86_64` or `aarch64`, cross-compiles for Linux with ziglang; the default is this machine, by its compiler.
 
     AUGRECIPES_LIBJPEG=FOLDER python -m build --wheel
 """
@@ -31,8 +30,8 @@ SOURCES = (
         "3a13a5ba767dc8264bc40b185e41368a80d5d5f945944d1dbaa4b2fb0099f4e5",
     ),
 )
-GLIBC = "2.17"  # of manylinux2014: nothing that the wheel depends on asks for an older one
-PYTHON = Path(sys.executable).as_posix()  # cmake reads a backslash otherwise
+GLIBC = "2.17"  # of manylinux2014: no dependency of the wheel supports an older one
+PYTHON = Path(sys.executable).as_posix()  # cmake would read backslashes as escapes
 SETTINGS = (
     "-DCMAKE_BUILD_TYPE=Release",
     "-DCMAKE_C_VISIBILITY_PRESET=hidden",
@@ -47,12 +46,12 @@ SETTINGS = (
 
 
 def compiler_for(target: str) -> str:
-    """The command that compiles for a Linux, as `CC` names it; ziglang would keep what debuggers ask for."""
+    """Return the value of `CC` that compiles for a Linux target, without the debug information that ziglang adds."""
     return f"{PYTHON} -m ziglang cc -target {target}-linux-gnu.{GLIBC} -g0 -s"
 
 
 def source(folder: Path) -> Path:
-    """The sources, unpacked into `folder`; leaves with a message where no place has them."""
+    """Download the sources and unpack them into `folder`; exit with a message if no URL works."""
     refused = []
     for url, expected in SOURCES:
         try:
@@ -72,13 +71,13 @@ def source(folder: Path) -> Path:
 
 
 def main(prefix: Path, target: str = "") -> None:
-    """Build into `prefix`, unless that has this release already."""
+    """Build into `prefix`, unless it has this release already."""
     made = prefix / f"libjpeg-turbo-{VERSION}"
     if made.exists():
         return
     settings, environment = [*SETTINGS, f"-DCMAKE_INSTALL_PREFIX={prefix.resolve()}"], dict(os.environ)
     if target or sys.platform == "win32":
-        # cmake takes an archiver for one program, without a word behind it.
+        # cmake takes the archiver as one program without arguments, so spell out the whole command.
         archive = f"{PYTHON} -m ziglang ar qcs <TARGET> <OBJECTS>"
         settings += [f"-DCMAKE_C_ARCHIVE_CREATE={archive}", "-DCMAKE_C_ARCHIVE_FINISH="]
         environment["CC"] = f"{PYTHON} -m ziglang cc"

@@ -1,15 +1,16 @@
-"""Follow README to the letter on a clean Debian, as somebody who has never seen the project, and write the times down.
+"""Follow the README to the letter on a clean Debian, as a newcomer to the project, and print the times.
 
     sudo python .ci/newcomer.py FOLDER [--suite bookworm|trixie] [--compiler] [--carry PATH]... [--test]
 
 debootstrap makes the system in FOLDER: Python, venv, make, git, and nothing else; with --compiler also gcc and
-libjpeg's headers, as README advises. In it a user clones the last commit, makes an environment, and does what README
-shows, in its order: its commands, its Python in one session, its files. `make test` comes last, and only with --test.
+libjpeg's headers, as the README advises. A user in it clones the last commit, makes an environment, and follows the
+README from top to bottom: commands, files, and Python in one session. `make test` runs last, and only with --test.
 
-Debian 12, bookworm, has Python 3.11, and 13, trixie, 3.13. What pip needs to get through a firewall is carried along:
-the variables PIP_*, *_PROXY and those of certificates, and with --carry files and folders, to the same place.
+Debian 12, bookworm, has Python 3.11, and 13, trixie, 3.13. The system inherits what pip needs behind a firewall:
+variables PIP_*, *_PROXY and those of certificates, and the files and folders of --carry, at the same paths.
 
-Ends with 1 where a step fails, prints a line that one must wonder about, or the demo takes more than a minute.
+The exit status is 1 if a step fails, if its output has lines that a newcomer would stumble over, or if the demo takes
+more than a minute.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ SUITES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 PACKAGES = ("ca-certificates", "git", "make", "python3", "python3-venv")
 COMPILER = ("gcc", "libc6-dev", "libjpeg-dev")
 DEMO_SECONDS = 60.0
-# Lines that somebody stops at. README shows a recipe with mistakes on purpose, and its command ends with status 2.
+# Lines that a newcomer would stumble over. The README checks a recipe with mistakes on purpose, which ends with 2.
 WONDER = re.compile(
     r"warn|deprecat|traceback|\berror\b|\bfail(s|ed|ure)?\b|not (found|built|used)|no native", re.IGNORECASE
 )
 EXPECTED = {"augrecipes check first-try.yaml": 2}
 CARRIED = re.compile(r"PIP_|\w*_proxy$|SSL_CERT|REQUESTS_CA|CURL_CA|GIT_SSL", re.IGNORECASE)
-# Runs in the clean system. Python in one session; each step as its name, seconds, status, and lines with their times.
+# Runs in the clean system, Python in one session; records name, seconds, status and timed lines of each step.
 SESSION = r"""
 import contextlib, importlib, json, os, subprocess, sys, tempfile, time, traceback
 clone, page = sys.argv[1:]
@@ -89,7 +90,7 @@ class System:
         self.root, self.carried, self.mounted = folder.absolute(), carried, list[Path]()
 
     def make(self, suite: str) -> None:
-        """Let debootstrap make it, unless it is there."""
+        """Create the system with debootstrap, unless it exists."""
         if not (self.root / "usr/bin/git").exists():
             options = ["--variant=minbase", f"--include={','.join(PACKAGES)}"]
             subprocess.run(["debootstrap", *options, suite, str(self.root)], check=True, stdout=subprocess.DEVNULL)
@@ -110,7 +111,7 @@ class System:
 
     def __exit__(self, *_: object) -> None:
         for place in reversed(self.mounted):
-            subprocess.run(["umount", "--lazy", str(place)], check=True)  # what was interrupted may still run
+            subprocess.run(["umount", "--lazy", str(place)], check=True)  # lazy: interrupted programs may still run
 
     def _inside(self, path: Path) -> Path:
         return self.root / path.absolute().relative_to("/")
@@ -122,7 +123,7 @@ class System:
         self.mounted.append(there)
 
     def run(self, line: str, user: str = "root") -> str:
-        """Let a shell of a user run a line; returns what that prints."""
+        """Run a shell command as a user of the system, and return its output."""
         home = "/root" if user == "root" else f"/home/{user}"
         carried = {name: value for name, value in os.environ.items() if CARRIED.match(name)}
         basic = {"HOME": home, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
@@ -134,7 +135,7 @@ class System:
 
 
 def follow(system: System, test: bool) -> list[list]:
-    """What came of each step: its name, seconds, status, and lines with their times."""
+    """Follow the README; return name, seconds, status and timed lines of each step."""
     home = system.root / "home/newcomer"
     for old in home.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -153,7 +154,7 @@ def follow(system: System, test: bool) -> list[list]:
 
 
 def faults(told: list[list]) -> list[str]:
-    """Steps that fail, lines that one must wonder about, and a demo that takes too long."""
+    """Return the failed steps, the lines that a newcomer would stumble over, and a slow demo."""
     found = []
     for name, _, status, lines in told:
         if status != EXPECTED.get(name, 0):
@@ -166,13 +167,13 @@ def faults(told: list[list]) -> list[str]:
 
 
 def demo_seconds(lines: list) -> float:
-    """How long the demo itself took, from the line that says that it starts."""
+    """Return the seconds of the demo itself, from the line that announces its start."""
     times = [seconds for seconds, _ in lines]
     return times[-1] - next((seconds for seconds, line in lines if line == "Starting the demo"), 0.0)
 
 
 def rows(told: list[list]) -> list[tuple[str, str]]:
-    """The steps and their times, as people read them."""
+    """Return the table rows of the steps and their times."""
     found = []
     for name, seconds, _, lines in told:
         short = name.removeprefix("Python: ").partition("#")[0].strip()
@@ -183,7 +184,7 @@ def rows(told: list[list]) -> list[tuple[str, str]]:
 
 
 def main() -> int:
-    """Make the system, follow README, and say what came of it; 1 where a newcomer would stumble."""
+    """Make the system, follow the README, and print the results; 1 if a newcomer would stumble."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--suite", choices=SUITES, default="bookworm")

@@ -1,8 +1,8 @@
 """Install packages in new environments, and try them: `python .ci/package.py [--python PYTHON]... [FILE...]`.
 
-The files are wheels and sdists, or a folder of wheels, of which the one is taken that fits; where none is named both
-are built, with `build` installed, the wheel from the sdist, so that neither leaves out what the other needs. PYTHON is
-an interpreter that environments are made with; this one, where none is named. Nothing is written into the checkout.
+FILE is a wheel, an sdist, or a folder of wheels, from which pip chooses. Without files both are built (this needs
+`build`), the wheel from the sdist, so that neither lacks files that the other needs. PYTHON is the interpreter of an
+environment, by default this one. Nothing is written into the checkout.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ CALLED = "\nimport numpy\nassert train(image=numpy.zeros((300, 300, 3), numpy.ui
 
 
 def first_example() -> str:
-    """The first example of the README, and a call of what it makes."""
+    """Return the first example of the README, and a call of its transform."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0] + CALLED
 
 
 def fitting(folder: Path) -> Path:
-    """The wheel of a folder that this machine takes; leaves with a message where there is none."""
+    """Return the wheel of a folder that fits this machine; exit with a message if there is none."""
     with tempfile.TemporaryDirectory() as name:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-index", "--find-links"]
         command += [str(folder), "--only-binary", ":all:", "--dest", name, "augrecipes"]
@@ -38,11 +38,11 @@ def fitting(folder: Path) -> Path:
 
 
 def try_out(package: Path, python: str, folder: Path) -> str:
-    """Install a package in a new environment of an interpreter, and run it; what `augrecipes --version` says.
+    """Install a package in a new environment, run it, and return the output of `augrecipes --version`.
 
-    Leaves with a message where anything fails.
+    Exits with a message if anything fails.
     """
-    # What is tried is what was installed, not what a variable points at.
+    # Without PYTHONPATH, so that the installed package runs and no other.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*command: str) -> str:
@@ -55,7 +55,7 @@ def try_out(package: Path, python: str, folder: Path) -> str:
     run(python, "-m", "venv", str(place))
     scripts = place / ("Scripts" if sys.platform == "win32" else "bin")
     own = str(scripts / "python")
-    # The versions that the tests run with are of the oldest Python; others take what there is for them.
+    # constraints.txt pins versions for the oldest Python; others take the newest that pip finds.
     oldest = run(own, "-c", "import sys; print(sys.version_info[:2] == (3, 11))").strip() == "True"
     pinned = ["-c", str(ROOT / "constraints.txt")] if oldest else []
     run(own, "-m", "pip", "install", "--quiet", *pinned, str(package.resolve()))

@@ -1,7 +1,7 @@
-"""All that comes before an upload, and no upload: `python .ci/release.py [--python PYTHON]...`.
+"""Run every check before an upload, without the upload: `python .ci/release.py [--python PYTHON]...`.
 
-Each line is a check with its time; the first that fails ends it, with what it said. PYTHON is an interpreter that the
-wheel is tried with; this one where none is named. Needs the extras `dev` and `wheels`: `make release`.
+Each check prints a line with its time; the first failure ends the run and prints its output. PYTHON is an interpreter
+to try the wheel with, by default this one. Needs the extras `dev` and `wheels`: `make release`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class CheckError(Exception):
 
 
 def run(*command: str) -> str:
-    """What a command says.
+    """Run a command, and return its output.
 
     Raises:
-        CheckError: it fails.
+        CheckError: the command fails.
     """
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -36,17 +36,17 @@ def run(*command: str) -> str:
 
 
 def clean_tree() -> str:
-    """Nothing is changed or new, so that what is built is what is committed."""
+    """Check that no file is changed or new, so that the build is that of the commit, and return the commit."""
     if changed := run("git", "status", "--porcelain"):
         raise CheckError(f"commit, or put away:\n{changed}")
     return run("git", "rev-parse", "--short", "HEAD").strip()
 
 
 def version_named(project: str, package: str, citation: str, changelog: str, tags: list[str]) -> str:
-    """The version that all of them name: four files' texts, and the tags of the commit.
+    """Return the version that the texts of four files and the tags of the commit agree on.
 
     Raises:
-        CheckError: one names another.
+        CheckError: one of them names another version.
     """
     version = str(tomllib.loads(project)["project"]["version"])
     named = {
@@ -62,14 +62,14 @@ def version_named(project: str, package: str, citation: str, changelog: str, tag
 
 
 def version() -> str:
-    """One version in all places."""
+    """Check that the version is the same in all places, and return it."""
     names = ("pyproject.toml", "augrecipes/__init__.py", "CITATION.cff", "CHANGELOG.md")
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in names]
     return version_named(*texts, run("git", "tag", "--points-at", "HEAD").split())
 
 
 def built(target: str) -> Callable[[], str]:
-    """A check that builds the sdist and the wheel for a target; "" is this machine."""
+    """Return a check that builds the sdist and the wheel for a target; "" is this machine."""
 
     def check() -> str:
         file = Path(run(sys.executable, ".ci/wheel.py", str(DIST), *filter(None, [target])).split()[-1])
@@ -90,7 +90,7 @@ def packages(which: str) -> list[Path]:
 
 
 def tried(python: str) -> Callable[[], str]:
-    """A check that installs the wheel of this machine in an empty environment of an interpreter, and runs it."""
+    """Return a check that installs this machine's wheel in an empty environment of an interpreter, and runs it."""
 
     def check() -> str:
         return run(sys.executable, ".ci/package.py", "--python", python, str(DIST)).rpartition(": ")[2].strip()
@@ -99,13 +99,13 @@ def tried(python: str) -> Callable[[], str]:
 
 
 def whole() -> str:
-    """What is in the wheels: their files, sizes and bills of material."""
+    """Check the files, sizes and bills of material of the wheels."""
     run(sys.executable, ".ci/contents.py", *map(str, packages("*.whl")))
     return f"{len(packages('*.whl'))} wheels"
 
 
 def made(target: str) -> Callable[[], str]:
-    """A check that is a target of the Makefile."""
+    """Return a check that runs a target of the Makefile."""
 
     def check() -> str:
         run("make", target)
@@ -115,7 +115,7 @@ def made(target: str) -> Callable[[], str]:
 
 
 def checks(pythons: list[str]) -> Iterator[tuple[str, Callable[[], str]]]:
-    """What is checked, in this order: what takes long and what needs it come last."""
+    """Yield the checks in order; the long ones, and those that need their results, come last."""
     yield "the tree is clean", clean_tree
     yield "one version everywhere", version
     yield "make lint", made("lint")
@@ -132,7 +132,7 @@ def checks(pythons: list[str]) -> Iterator[tuple[str, Callable[[], str]]]:
 
 
 def go_through(listed: Iterator[tuple[str, Callable[[], str]]]) -> bool:
-    """Run checks and tell of each; whether all of them passed."""
+    """Run checks, print a line for each, and return whether all passed."""
     for name, check in listed:
         began, said, problem = time.monotonic(), "", ""
         try:
@@ -149,7 +149,7 @@ def go_through(listed: Iterator[tuple[str, Callable[[], str]]]) -> bool:
 
 
 def main() -> None:
-    """Go through all of it."""
+    """Run all checks, and list the files to upload."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", action="append", default=[])
     if not go_through(checks(parser.parse_args().python or [sys.executable])):

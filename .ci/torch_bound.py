@@ -1,7 +1,7 @@
 """Allow the newest torch on PyPI: the bound in pyproject.toml, the pin in constraints.txt, the hooks' last release.
 
-Prints `raised=VERSION`, or nothing where that release is allowed already. Whether the tests pass with it is for whoever
-calls this to find out. Needs nothing but Python and pip.
+Prints `raised=VERSION`, or nothing if that release is allowed already. It does not run the tests with the new torch;
+the caller does. Needs nothing but Python and pip.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# Where a release of torch is named: the file, what stands before the version, and the version that newest one makes it.
+# Mentions of a torch release: the file, patterns of the text before the version and of the version, its new value.
 _PLACES = (
     ("pyproject.toml", r'"torch>=[\d.]+,<', r"\d+\.\d+", "{major}.{after}"),
     ("constraints.txt", r"^torch==", r"[\d.]+", "{newest}"),
@@ -22,10 +22,10 @@ _PLACES = (
 
 
 def raised(texts: dict[str, str], newest: str) -> dict[str, str]:
-    """The files with `newest` allowed and pinned; nothing where it is allowed already.
+    """Return the changed files that allow and pin `newest`; none if it is allowed already.
 
     Raises:
-        ValueError: a file no longer names the version of torch as it did.
+        ValueError: a file no longer matches its pattern.
     """
     major, minor = (int(part) for part in newest.split(".")[:2])
     made = {}
@@ -41,14 +41,14 @@ def raised(texts: dict[str, str], newest: str) -> dict[str, str]:
 
 
 def newest_release() -> str:
-    """The newest torch that pip could install here; no pre-release, no build's own part (`+cpu`)."""
+    """Return the newest torch that pip could install here; no pre-release, no local part (`+cpu`)."""
     command = [sys.executable, "-m", "pip", "index", "versions", "torch", "--json"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return str(json.loads(done.stdout)["versions"][0]).partition("+")[0]
 
 
 def main() -> None:
-    """Write the files where there is something to raise, and print what."""
+    """Write the changed files, if any, and print the new version."""
     newest = newest_release()
     made = raised({file: (ROOT / file).read_text(encoding="utf-8") for file, *_ in _PLACES}, newest)
     for file, text in made.items():

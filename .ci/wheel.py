@@ -1,9 +1,8 @@
-"""Build the sdist, and of it a wheel with libjpeg-turbo linked in: `python .ci/wheel.py [FOLDER] [TARGET]`.
+"""Build the sdist, and from it a wheel with libjpeg-turbo linked in: `python .ci/wheel.py [FOLDER] [TARGET]`.
 
-Called with the extra `wheels` installed; FOLDER is `dist` where none is named. TARGET is a Linux, `x86_64` or
-`aarch64`, that is compiled for with ziglang, on whichever machine; without one the wheel is of this machine, by its own
-compiler. On Linux auditwheel tells from the symbols which glibc a wheel runs with at least, and names it so; one that
-asks for a newer glibc than `.ci/libjpeg.py` says is no release.
+Needs the extra `wheels`. FOLDER is `dist` by default. TARGET, `x86_64` or `aarch64`, cross-compiles for Linux with
+ziglang, on any machine; without one the wheel is for this machine, by its own compiler. On Linux auditwheel finds the
+oldest glibc that the symbols allow, and names the wheel after it; a glibc newer than that of `.ci/libjpeg.py` fails.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ ROOT = Path(__file__).parent.parent
 
 
 def sdist(folder: Path) -> Path:
-    """Build the sources' archive into `folder`."""
+    """Build the sdist into `folder`, and return it."""
     run("build", "--sdist", "--outdir", str(folder), str(ROOT))
     return max(folder.glob("augrecipes-*.tar.gz"), key=lambda file: file.stat().st_mtime)
 
 
 def wheel(archive: Path, folder: Path, target: str = "") -> Path:
-    """Build the wheel of an sdist into `folder`, and return it; leaves with a message where it is not whole."""
+    """Build the wheel of an sdist into `folder`, and return it; exit with a message if its contents are wrong."""
     prefix = ROOT / "build" / f"libjpeg-turbo-{target or 'here'}"
     build_libjpeg(prefix, target)
     environment = {"AUGRECIPES_LIBJPEG": str(prefix)}
@@ -55,7 +54,7 @@ def wheel(archive: Path, folder: Path, target: str = "") -> Path:
 
 
 def newer_glibc(name: str) -> str:
-    """The glibc that a wheel's name asks for, where that is newer than what is promised, or where it names none.
+    """Return the glibc in a wheel's name if it is newer than promised or missing; else nothing.
 
     >>> newer_glibc("augrecipes-0.1.0-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl")
     ''
@@ -70,7 +69,7 @@ def newer_glibc(name: str) -> str:
 
 
 def run(module: str, *arguments: str, **environment: str) -> str:
-    """Run a module of Python, and return what it says; leaves with that where it fails."""
+    """Run a Python module, and return its output; exit with that output if it fails."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -79,7 +78,7 @@ def run(module: str, *arguments: str, **environment: str) -> str:
 
 
 def main(folder: Path, target: str = "") -> None:
-    """Build both into `folder`."""
+    """Build sdist and wheel into `folder`."""
     sys.stdout.write(f"{wheel(sdist(folder), folder, target)}\n")
 
 

@@ -1,9 +1,9 @@
 """Run a job of .github/workflows here: `python .ci/workflows.py JOB [--set NAME=VALUE]... [--env NAME=VALUE]...`.
 
-Its commands run in a new clone of the last commit, each with its status and time, up to the first that fails. Without
-JOB the jobs are listed. Actions are left out: for setup-python there is a new environment of the Python that runs this.
-So is what installs into the system, unless `--system` asks for it, and what runs under a condition on anything but the
-matrix, of which the first of each list is taken, unless --set says which. Needs PyYAML.
+Its commands run in a new clone of the last commit, each printed with status and time, up to the first failure. Without
+JOB the jobs are listed. Actions are skipped; a new environment of this Python replaces setup-python. Also skipped are
+steps that install into the system, unless `--system` is given, and steps with conditions on anything but the matrix.
+The matrix takes the first value of each list, unless `--set` gives another. Needs PyYAML.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SYSTEM = re.compile(r"\b(apt-get|brew|choco)\b")
 
 
 def jobs() -> dict[str, dict[str, Any]]:
-    """Every job of every workflow by its name, with the variables of its workflow."""
+    """Return every job of every workflow by name, with the variables of its workflow."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def jobs() -> dict[str, dict[str, Any]]:
 
 
 def matrix(job: dict[str, Any], chosen: dict[str, str]) -> dict[str, str]:
-    """The values of a job's matrix: what was chosen, and else the first of each list."""
+    """Return the values of a job's matrix: the chosen ones, else the first of each list."""
     listed = job.get("strategy", {}).get("matrix", {})
     values = {name: str(each[0]) for name, each in listed.items() if name != "include"} | chosen
     for more in listed.get("include", []):
@@ -47,12 +47,12 @@ def matrix(job: dict[str, Any], chosen: dict[str, str]) -> dict[str, str]:
 
 
 def filled(text: str, values: dict[str, str]) -> str:
-    """A text with what it takes from the matrix."""
+    """Replace the expressions `${{ matrix.NAME }}` in a text."""
     return re.sub(r"\$\{\{ matrix\.(\w+) \}\}", lambda found: values.get(found[1], ""), text)
 
 
 def why_not(step: dict[str, Any], values: dict[str, str], system: bool = False) -> str:
-    """Why a step does not run here; empty: it does."""
+    """Return the reason why a step does not run here; empty if it does."""
     if "run" not in step:
         return "an action"
     if SYSTEM.search(step["run"]) and not system:
@@ -65,21 +65,21 @@ def why_not(step: dict[str, Any], values: dict[str, str], system: bool = False) 
 
 
 def commands(job: dict[str, Any], values: dict[str, str], system: bool = False) -> list[tuple[str, dict[str, str]]]:
-    """What a job runs here: scripts, each with the variables that it asks for."""
+    """Return the scripts that a job runs here, each with its environment variables."""
     steps = [(step["run"], step.get("env", {})) for step in job["steps"] if not why_not(step, values, system)]
     given = [(script, (job["env"] | own).items()) for script, own in steps]
     return [(filled(script, values), {n: filled(str(v), values) for n, v in asked}) for script, asked in given]
 
 
 def go_through(listed: list[tuple[str, dict[str, str]]], over: dict[str, str], place: Path) -> bool:
-    """Run scripts in a new clone below `place`, and tell of each; whether all of them passed."""
+    """Run scripts in a new clone below `place`, print a line for each, and return whether all passed."""
     clone, python, named = place / "clone", place / "python", place / "env"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     subprocess.run([sys.executable, "-m", "venv", str(python)], check=True)
     path = f"{python / ('Scripts' if sys.platform == 'win32' else 'bin')}{os.pathsep}{os.environ['PATH']}"
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     for script, asked in listed:
-        # What a step writes to this file are variables of those that follow.
+        # Steps write variables for the steps that follow to this file.
         later = dict(line.split("=", 1) for line in named.read_text().splitlines()) if named.exists() else {}
         environment = kept | asked | later | over | {"PATH": path, "GITHUB_ENV": str(named)}
         began = time.monotonic()
@@ -95,7 +95,7 @@ def go_through(listed: list[tuple[str, dict[str, str]]], over: dict[str, str], p
 
 
 def main() -> None:
-    """List jobs, or run one."""
+    """List the jobs, or run one."""
     listed, parser = jobs(), argparse.ArgumentParser(description=__doc__)
     parser.add_argument("job", nargs="?", choices=sorted(listed), metavar="JOB")
     parser.add_argument("--set", action="append", default=[], help="a value of the matrix: python=3.12")

@@ -93,14 +93,14 @@ def in_turns(ours: Callable[[], object], peer: Callable[[], object], turns: int,
     """Time two pieces of work in alternating turns, so that whatever else the machine does hits both."""
     ours(), peer()
     works = [timing.calls("ours", ours, calls), timing.calls("peer", peer, calls)]
-    a, b = timing.in_turns(works, turns, 1)[0][..., 0] / calls
+    a, b = timing.interleaved(works, turns, 1)[0][..., 0] / calls
     return Pair(timing_of(a), timing_of(b), median(b / a), timing_of(a - b))
 
 
 def alone(work: Callable[[], object], turns: int) -> Timing:
     """Time `work` in so many turns."""
     work()
-    return timing_of(timing.in_turns([timing.calls("work", work)], turns, 1)[0].reshape(-1))
+    return timing_of(timing.interleaved([timing.calls("work", work)], turns, 1)[0].reshape(-1))
 
 
 def timing_of(seconds: Sequence[float] | np.ndarray) -> Timing:

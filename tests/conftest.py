@@ -1,4 +1,4 @@
-"""Tests leave the cache folder of whoever runs them alone, and none fails for taking long."""
+"""Shared settings and fixtures: tests use a cache folder of their own, and have no deadlines."""
 
 import gc
 import multiprocessing
@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from programs import HEAVY, Programs
 
 _kept: list[str] = []
-# Slides are tested where there are libraries that read and write them.
+# Tests of slides need the libraries that read and write them.
 collect_ignore_glob = [] if find_spec("openslide") and find_spec("tifffile") else ["slides/test_*.py"]
 
 # The same examples everywhere, so that what passes here passes elsewhere; a soak looks for new ones.
@@ -32,22 +32,22 @@ settings.load_profile("any machine")
 # The scripts of benchmarks/ import one another by name, as they do when they are run.
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
-# Where these are set pytest writes out whole differences: of the images that planted faults make, for many minutes.
+# With these set pytest prints whole differences, which takes minutes for the images of planted faults.
 for _name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(_name, None)
 
 
-# Several tests run side by side: pools of threads in each would only wait for one another. What is started has one too.
+# Tests run in parallel, so thread pools in each would only compete; subprocesses inherit the single thread.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 
-# Trees, nodes and tests are many objects that live long: at its usual pace the collector would walk them over and over.
+# Trees, nodes and tests are many long-lived objects, which the collector would otherwise walk again and again.
 gc.set_threshold(20_000, 20, 100)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     _kept.append(tempfile.mkdtemp(prefix="augrecipes-cache-"))
     os.environ["AUGRECIPES_CACHE"] = _kept[-1]
-    # Workers of `forkserver` get all that they read as those of `spawn` do, without importing torch each.
+    # Workers of `forkserver` then share one import of torch, and still read their data as those of `spawn` do.
     multiprocessing.set_forkserver_preload([*HEAVY, "augrecipes.data.loader"])
 
 
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    gc.freeze()  # what was collected stays until the end
+    gc.freeze()  # the collected tests live until the end
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -65,7 +65,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say why tests were skipped, each reason once: the tests' own words, the commonest first."""
+    """Print each reason for skipped tests once with its count, the commonest first."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.most_common():
@@ -76,9 +76,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """What a test plants is not what the next one finds: whether native steps work alike is asked again.
+    """Forget the probes of native steps, whose answers a planted fault may have changed.
 
-    Most tests of files look at pixels: deep ones are read by their upper bits, and of several frames the first.
+    Tests of files may read lossily: the upper 8 bits of deep images, the first of several frames.
     """
     if (probes := sys.modules.get("augrecipes.compiler.kernels.fast_apply")) is not None:
         probes._ANSWERS.clear()
@@ -91,7 +91,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture
 def own_classes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test registers is forgotten after it."""
+    """Unregister the classes that a test registers."""
     from augrecipes.ops import registry
 
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
@@ -101,7 +101,7 @@ def own_classes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder behind `shop://`, which nobody has to wait for, and an empty cache."""
+    """Yield the folder behind `shop://`, without pauses between retries, and set an empty cache."""
     from support import shop
 
     from augrecipes import cache, remote
@@ -115,7 +115,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Programs]:
-    """Runs a program as a process of its own: `programs("print(1)").stdout`."""
+    """Yield a runner of programs in processes of their own: `programs("print(1)").stdout`."""
     made = Programs()
     yield made
     made.close()
@@ -123,7 +123,7 @@ def programs() -> Iterator[Programs]:
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Images, masks, boxes and keypoints that tests of `verify` verify recipes on."""
+    """Draw the images, masks, boxes and keypoints of the tests of `verify`."""
     from planted import draw_data
 
     return draw_data(tmp_path_factory.mktemp("verify"))
@@ -131,17 +131,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By kind the folder of its twelve samples, which nobody changes; stores are packed beside it."""
+    """Return the folder of twelve samples of each kind; tests may pack stores beside it but not change it."""
     from support.kinds import folders
 
     return folders(tmp_path_factory)
 
 
-# Tests that hold kernels to the bits that OpenCV has on x86: where it has others, plans leave that work to Python, and
-# these tests have nothing to look at: they are skipped where the kernels' own probes say so.
+# Tests that compare kernels with OpenCV's results on x86, bit by bit. If OpenCV's bits differ on another processor,
+# plans leave that work to Python, and these tests have nothing to test: the kernels' own probes decide to skip them.
 _X86 = frozenset({"x86_64", "amd64"})
 RESIZES, WARPS = "resizes", "warps"
-# Of each file of laws: how the names of such tests begin, and whose bits each needs: a class's, of resizes, of warps.
+# By test file: prefixes of test names, and the bits that they need: of a class, of resizes or of warps.
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "test_batches.py": dict.fromkeys(
         ("test_a_fork_after_batches", "test_every_backend", "test_planted_faults_in_bags"), RESIZES
@@ -160,10 +160,10 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
 
 
 def skip_what_python_does(items: Iterable[pytest.Item], machine: str = "") -> None:
-    """Mark the tests that are to be skipped; on x86 none is, and nothing is probed.
+    """Mark the tests to skip; on x86 there are none, and nothing is probed.
 
     Args:
-        items: the tests that were found.
+        items: the collected tests.
         machine: the processor; empty: this one.
     """
     if (machine or platform.machine()).lower() in _X86:
@@ -178,8 +178,8 @@ def skip_what_python_does(items: Iterable[pytest.Item], machine: str = "") -> No
 
 @cache
 def has_bits(what: str) -> bool:
-    """Whether kernels have the bits of the installed OpenCV, and do such work here."""
-    # Here, for what is asked of no x86: tests begin by setting up what these read when they are imported.
+    """Whether kernels do this work here, with the bits of the installed OpenCV."""
+    # Imported late: tests set up the environment that these modules read, and x86 needs none of them.
     from augrecipes.compiler.kernels import opencv_bits
     from augrecipes.native.kernels import library
     from augrecipes.ops.constants import LINEAR

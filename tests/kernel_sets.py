@@ -1,6 +1,6 @@
-"""The native kernels of this processor's best instruction set, and none: what a law holds to one another.
+"""The kernel sets whose results tests compare: the processor's best instruction set, and none.
 
-Those of its other instruction sets, too, where AUGRECIPES_TEST_KERNELS is `all`, as in `make soak`.
+With AUGRECIPES_TEST_KERNELS=all, as in `make soak`, also its other instruction sets.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def every_set() -> list[Library | None]:
 
 @contextmanager
 def using(kernels: Library | None) -> Iterator[None]:
-    """Let whatever is compiled inside use these kernels, or none. Not for threads."""
+    """Compile everything inside with these kernels, or with none. Not thread-safe."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("augrecipes.native.kernels._load_once", lambda: kernels)
         yield
@@ -40,13 +40,13 @@ EACH_SET = pytest.mark.parametrize("kernels", SETS, ids=lambda kernels: kernels.
 
 @dataclass(eq=False)
 class Spoilt:
-    """Kernels that do their work, and something wrong after it, to the memory that argument number `target` names."""
+    """Kernels with a planted fault: after each call `spoil` changes the memory at argument number `target`."""
 
     kernels: Library
     target: int
     spoil: Callable[[int], None]
     only: str = ""
-    """The kernel that does so; empty: each."""
+    """Name of the only faulty kernel; empty: all are."""
 
     @property
     def isa(self) -> str:
@@ -66,17 +66,17 @@ class Spoilt:
 
 
 def spoil_first(address: int) -> None:
-    """One bit of the first byte."""
+    """Flip a bit of the first byte."""
     np.ctypeslib.as_array((ctypes.c_uint8 * 1).from_address(address))[0] ^= 1
 
 
 def spoil_last(address: int) -> None:
-    """One bit of the hundredth byte."""
+    """Flip a bit of the hundredth byte."""
     np.ctypeslib.as_array((ctypes.c_uint8 * 1).from_address(address + 99))[0] ^= 1
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tuple[int, ...]]:
-    """The shapes of whatever this method makes."""
+    """Patch a method to record the shapes of the arrays that it returns, and return the record."""
     found: list[tuple[int, ...]] = []
     own = getattr(owner, name)
 
@@ -90,15 +90,14 @@ def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[tup
     return found
 
 
-# Arrays between two pages that nobody may touch: whoever reads or writes beside one, even in passing, is killed.
-
+# Guard pages around arrays: any access outside the array raises SIGSEGV.
 
 _PAGE = mmap.PAGESIZE
 _NOTHING = 0  # PROT_NONE
 
 
 def guarded(array: np.ndarray, at_end: bool) -> Any:
-    """A copy that ends where a forbidden page begins or, with at_end=False, begins where one ends."""
+    """Copy an array so that it ends where a guard page begins or, with at_end=False, begins where one ends."""
     pages = -(-max(array.nbytes, 1) // _PAGE)
     memory = mmap.mmap(-1, (pages + 2) * _PAGE)
     whole = np.frombuffer(memory, np.uint8)

@@ -1,9 +1,9 @@
-"""Programs that a test runs, each a process of its own, without starting Python and its heavy imports each time.
+"""Run programs in tests, each in its own process, without starting Python and its heavy imports each time.
 
-A server imports once what most programs need and others wrote, and forks for each program. The fork runs it as
-`__main__` and goes on to the very end of Python, so that whatever happens there happens as after any start. Where a
-test is about the start itself, or about interrupts from outside, it starts Python. A program that runs programs itself
-has a fork of its own as their server: `Programs(forked=True)`.
+A server imports the third-party packages that most programs need, and forks for each program. The fork runs it as
+`__main__` up to the exit of the interpreter, so that shutdown is as after any start. Tests of the start itself, or of
+interrupts from outside, start Python instead. A program that runs programs itself forks its own server:
+`Programs(forked=True)`.
 """
 
 import json
@@ -19,11 +19,11 @@ from typing import Any, TextIO
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("cv2", "torch", "torch.utils.data", "yaml", "augrecipes.compat.albumentations")
-PATIENCE = 300  # seconds: only what hangs takes so long
+PATIENCE = 300  # seconds, after which a program counts as hanging
 
 
 class Programs:
-    """Runs programs; the server is started by the first of them, and ended by `close`."""
+    """A runner of programs; the first one starts the server, `close` ends it."""
 
     def __init__(self, *, forked: bool = False) -> None:
         self._server: subprocess.Popen[str] | None = None
@@ -61,7 +61,7 @@ class Programs:
 
 
 def _forked() -> tuple[TextIO, TextIO]:
-    """Pipes to and from a server that is a fork of this process, as it is now."""
+    """Fork this process as a server, and return the pipes to and from it."""
     (its_in, asked), (answered, its_out) = os.pipe(), os.pipe()
     if os.fork():
         os.close(its_in)
@@ -82,7 +82,7 @@ def _environment() -> dict[str, str]:
 
 
 def _serve() -> dict[str, Any] | None:
-    """Answers with the status of one program after another; in a fork, with the program to run."""
+    """Serve requests: the server prints the status of each program; a fork returns the program to run."""
     for name in HEAVY:
         import_module(name)
     for line in sys.stdin:
@@ -94,7 +94,7 @@ def _serve() -> dict[str, Any] | None:
 
 
 def _status(pid: int) -> int:
-    """As `subprocess` tells it; who takes too long is killed."""
+    """Wait for a program, kill it if it hangs, and return its exit code in the form of `subprocess`."""
     end = time.monotonic() + PATIENCE
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -106,7 +106,7 @@ def _status(pid: int) -> int:
 
 
 def _become(program: dict[str, Any]) -> str:
-    """Turns this process into that of the program: its arguments, folder and streams; the text that is left to run."""
+    """Set the arguments, folder and streams of a program in this process, and return its text to run."""
     for number, (name, mode) in enumerate(((os.devnull, "r"), ("out", "w"), ("err", "w"))):
         with Path(program["into"], name).open(mode) as file:
             os.dup2(file.fileno(), number)
@@ -117,5 +117,5 @@ def _become(program: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__" and (_told := _serve()):
-    del __file__  # as `python -c` has none: workers that are spawned would run it again
+    del __file__  # as under `python -c`; spawned workers would run this file again
     exec(compile(_become(_told), "<string>", "exec"))

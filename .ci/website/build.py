@@ -1,6 +1,6 @@
-"""Builds the site: `make site`, or `python .ci/website/build.py FOLDER`.
+"""Build the site: `make site`, or `python .ci/website/build.py FOLDER`.
 
-What is built from goes to FOLDER/docs, and the site to FOLDER/site. It is static: any server of files shows it.
+The Markdown sources go to FOLDER/docs, and the site to FOLDER/site. It is static: any file server can serve it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def build(out: Path, shrink: int = 1) -> Path:
     """Write the site.
 
     Args:
-        out: a folder; `docs` and `site` in it are written anew.
-        shrink: divides the sides of the images that the gallery shows, for tests.
+        out: a folder; its `docs` and `site` are replaced.
+        shrink: divisor of the sides of the gallery's images, for tests.
 
     Returns:
         The folder of the site.
 
     Raises:
-        RuntimeError: zensical fails, or finds a link that leads nowhere.
+        RuntimeError: zensical fails, or finds a broken link.
     """
     docs = pages.clear(out / "docs")
     pages.stage(docs, reference.names(), gallery.cards_of)
@@ -50,7 +50,7 @@ def build(out: Path, shrink: int = 1) -> Path:
 
 
 def main(out: Path) -> int:
-    """Build the site, say what was built, and what is wrong with it; 1 where something is."""
+    """Build the site, print its size and its problems; 1 if there are any."""
     began = perf_counter()
     site = build(out)
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())

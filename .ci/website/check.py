@@ -1,4 +1,4 @@
-"""What is wrong with a site as it was built: links that lead nowhere, and what it asks other servers for."""
+"""Checks of the built site: broken links, and requests to other servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Attributes by which a browser fetches something without being asked, by tag; of links by their relation.
+# Attributes whose addresses a browser fetches by itself, by tag; those of <link> depend on `rel`, below.
 _FETCHED = {
     "img": "src", "script": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src", "embed": "src",
     "object": "data", "input": "src",
@@ -19,7 +19,7 @@ _IN_CSS = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"])((?:https?:)?//[^'\")\s
 
 
 class Page(HTMLParser):
-    """The links of a page, the ids of its elements, and what it fetches."""
+    """The links of a page, the ids of its elements, and the addresses that it fetches."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what a tag says."""
+        """Collect the ids, links and fetched addresses of a tag."""
         has = {name: value or "" for name, value in attrs}
         self.ids |= {has[name] for name in ("id", "name") if name in has}
         if tag == "a" and "href" in has:
@@ -41,15 +41,15 @@ class Page(HTMLParser):
 
 
 def read(site: Path) -> dict[Path, Page]:
-    """The pages of a site."""
+    """Parse the pages of a site."""
     return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
 
 
 def dead_links(site: Path) -> Iterator[str]:
-    """Links, pictures and scripts of the site's own that are not there, and anchors that no element has."""
+    """Yield broken links to pages, pictures and scripts of the site, and anchors without an element."""
     read_pages = read(site)
     for path, page in read_pages.items():
-        if path.name == "404.html":  # its addresses begin with the site's
+        if path.name == "404.html":  # its addresses are absolute, from the site's root
             continue
         for link in dict.fromkeys([*page.links, *page.fetched]):
             parts = urlsplit(link)
@@ -64,7 +64,7 @@ def dead_links(site: Path) -> Iterator[str]:
 
 
 def outside_requests(site: Path) -> Iterator[str]:
-    """What pages and style sheets fetch from other servers."""
+    """Yield the addresses that pages and style sheets fetch from other servers."""
     for path, page in read(site).items():
         yield from (f"{path.relative_to(site)} fetches {link}" for link in page.fetched if _ADDRESS.match(link))
         styles = re.findall(r"<style[^>]*>(.*?)</style>", path.read_text(encoding="utf-8"), re.DOTALL)

@@ -1,4 +1,4 @@
-"""The page of the command line: every command with its usage, arguments and options, made of the table of commands."""
+"""The page of the command line: usage, arguments and options of every command, from the table of commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Every command of `augrecipes`, with its usage, arguments and options, as `augrec
 
 
 def texts() -> dict[str, str]:
-    """The page, by its path in the site."""
+    """Return the page by its path in the site."""
     rows = "\n".join(f"| [`{each.name}`](#{each.name}) | {_prose(each.about)} |" for each in COMMANDS)
     program = [
         "## The program",
@@ -40,7 +40,7 @@ def texts() -> dict[str, str]:
 
 
 def entry(command: Command) -> str:
-    """The text of one command.
+    """Return the text of a command.
 
     >>> entry(COMMANDS[0]).splitlines()[:1]
     ['## `augrecipes list` {#list}']
@@ -61,7 +61,7 @@ def _definitions(arguments: list[Argument] | tuple[Argument, ...]) -> str:
 
 
 def _term(argument: Argument) -> str:
-    """How an argument is written.
+    """Return an argument as users write it.
 
     >>> _term(Argument(("--out", "-o"), {"metavar": "FILE"})), _term(Argument(("words",), {"metavar": "DATA"}))
     ('`--out FILE`, `-o FILE`', '`DATA`')
@@ -85,7 +85,7 @@ def _about(argument: Argument) -> str:
 
 
 def _paragraph(text: str) -> Iterator[str]:
-    """A paragraph of a docstring: examples and code as blocks, statuses as a list, other words as they are."""
+    """Yield a paragraph of a docstring as Markdown: examples and code as blocks, exit statuses as a list."""
     by_lines = text.startswith("\b")  # help prints these lines as they are
     text = text.removeprefix("\b\n")
     head, _, body = text.partition("\n")
@@ -104,7 +104,7 @@ def _paragraph(text: str) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Words of help as Markdown, with options and what is typed for an argument as code.
+    """Return help text as Markdown, with options and argument values as code.
 
     >>> _prose("Pass --set, or --set A\\nfor <a>, hr=HR or FILE.py:NAME; `-` is stdin.")
     'Pass `--set`, or `--set A` for &lt;a>, `hr=HR` or `FILE.py:NAME`; `-` is stdin.'

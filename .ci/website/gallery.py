@@ -1,4 +1,4 @@
-"""The gallery of the site: a page for each recipe, with pictures of the demo's images that the build draws."""
+"""The gallery of the site: a page for each recipe, with pictures that the build draws from the demo's images."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import augrecipes as ar
 
 Image = NDArray[np.uint8]
-_WIDE, _CARD = 1400, 720  # px: of pictures, and of those on cards
-_DRAWN, _TALLEST = 0.3, 0.6  # of a row of a sheet, where images are; of a card, height by width
+_WIDE, _CARD = 1400, 720  # px: widths of pictures, and of those on cards
+_DRAWN, _TALLEST = 0.3, 0.6  # share of drawn pixels in a sheet row with images; largest height of a card over its width
 
 _HEAD = re.compile(r"^# (Purpose|Input|Output|Source): +((?:.*\n)(?:# {6,}.*\n)*)", re.MULTILINE)
 _LOAD = {
@@ -34,7 +34,7 @@ _PICTURES = {
 
 
 class Data(NamedTuple):
-    """Where the drawn data lie."""
+    """The drawn data: images, scenes, and the folder of slides."""
 
     images: Any
     scenes: Any
@@ -43,13 +43,13 @@ class Data(NamedTuple):
 
 @cache
 def recipes() -> dict[str, Any]:
-    """The recipes of the gallery, by their names."""
+    """Load the recipes of the gallery, by name."""
     return {name: ar.load(name) for name in ar.gallery_names()}
 
 
 @cache
 def tasks() -> dict[str, tuple[str, ...]]:
-    """The recipes that each page of docs/tasks links to, in the order of the navigation."""
+    """Return the recipes that each page of docs/tasks links to, in the order of the navigation."""
     found = {}
     for _, _, page in pages.navigation():
         if page.startswith("tasks/"):
@@ -59,13 +59,13 @@ def tasks() -> dict[str, tuple[str, ...]]:
 
 
 def headings() -> dict[str, str]:
-    """The title of each page of docs/tasks."""
+    """Return the title of each page of docs/tasks."""
     paths = ((name, pages.ROOT / "docs" / "tasks" / f"{name}.md") for name in tasks())
     return {name: path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for name, path in paths}
 
 
 def texts() -> dict[str, str]:
-    """The pages of the gallery, by their paths in the site."""
+    """Return the pages of the gallery by their paths in the site."""
     return {"gallery/index.md": _index()} | {f"gallery/{name}.md": "\n\n".join(_page(name)) for name in recipes()}
 
 
@@ -80,12 +80,12 @@ def _index() -> str:
 
 
 def cards_of(page: str) -> str:
-    """The cards of the recipes that a page of docs/tasks links to."""
+    """Return the cards of the recipes that a page of docs/tasks links to."""
     return _cards(tasks()[Path(page).stem], "../gallery/")
 
 
 def _cards(names: Iterable[str], folder: str) -> str:
-    """A card for each recipe: its picture, its name, and what it is about."""
+    """Return a card for each recipe: its picture, name and description."""
     texts = ((name, f'<span class="card-name">{name}</span> <span>{recipes()[name].about}</span>') for name in names)
     cards = (
         f"[![What {name} makes of images]({folder}{name}-card.jpg) {text}]({folder}{name}.md)" for name, text in texts
@@ -112,7 +112,7 @@ def _page(name: str) -> Iterator[str]:
 
 
 def loading(name: str) -> str:
-    """The line of Python that reads data with a recipe."""
+    """Return the line of Python that opens a dataset with a recipe."""
     recipe = recipes()[name]
     folders = ", ".join(f'"{target}": "{target.upper()}"' for target in sorted(files(recipe)))
     line = _LOAD[recipe.kind].format(name=name, folders=f"{{{folders}}}")
@@ -124,26 +124,26 @@ def loading(name: str) -> str:
 
 
 def files(recipe: Any) -> set[str]:
-    """The targets of a recipe of pairs that are read from files: Degrade makes the others."""
+    """Return the targets of a recipe of pairs that are read from files; Degrade makes the others."""
     return set(recipe.scales) - {step.args.get("target") for step in recipe.steps if step.name == "Degrade"}
 
 
 def _comment(body: str) -> str:
-    """A comment of a recipe's head as Markdown."""
+    """Return a comment of a recipe's head as Markdown."""
     text = re.sub(r"^# +", "", body, flags=re.MULTILINE).strip()
     text = re.sub(r"\n- ", "\n\n- ", text, count=1)
     return re.sub(r"(?<![<(])(https?://[^\s,;:]+)", r"<\1>", text)
 
 
 def pictures_of(name: str) -> list[str]:
-    """Which pictures the page of a recipe shows."""
+    """Return the names of the pictures on a recipe's page."""
     recipe = recipes()[name]
     steps = ["steps"] if recipe.kind in ("image", "pair") else []
     return ["draws", *steps, *(["batch"] if recipe.batch else [])]
 
 
 def draw_data(folder: Path, shrink: int = 1) -> Data:
-    """Draw the demo's data; `shrink` divides the sides of images, and the number of scenes, which stay large."""
+    """Draw the demo's data; `shrink` divides the sides of images, but the number of scenes, which stay large."""
     return Data(
         ar.draw_dataset(folder / "images", tiles=6, photo_count=6, shrink=shrink),
         ar.draw_scenes(folder / "scenes", count=max(1, 3 // shrink)),
@@ -168,7 +168,7 @@ def draw_pictures(out: Path, data: Data) -> None:
 
 
 def _previewed(name: str, data: Data) -> tuple[Any, dict[str, Any]]:
-    """Data that suit a recipe, and further arguments of the preview."""
+    """Return data that suit a recipe, and further arguments of the preview."""
     recipe = recipes()[name]
     if recipe.kind == "pair":
         by_factor = {1: data.scenes.hr, 2: data.scenes.x2, 4: data.scenes.lr}
@@ -184,7 +184,7 @@ def _previewed(name: str, data: Data) -> tuple[Any, dict[str, Any]]:
 
 
 def _images_of(sheet: Image) -> Image:
-    """The part of a sheet that has its images, without what is written above and below them."""
+    """Crop a sheet to its images, without the text above and below."""
     drawn = (sheet != sheet[0, 0]).any(axis=2).mean(axis=1) > _DRAWN
     first, last = np.flatnonzero(drawn)[[0, -1]]
     body = sheet[first : last + 1]

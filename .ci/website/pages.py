@@ -1,7 +1,7 @@
-"""The pages of the site before they are built: docs/ and what stands elsewhere, with links that hold in the site.
+"""The Markdown sources of the site: docs/ and some pages from elsewhere, with links rewritten for the site.
 
-A page of the repository links to files as GitHub shows them. In the site a link to a page goes to that page, one to a
-recipe of the gallery to the recipe's page, one to a picture to a copy of it, and any other to the repository.
+Pages of the repository link to files as GitHub shows them. In the site, a link to a page leads to that page, a link to
+a gallery recipe to the recipe's page, a link to a picture to its copy, and any other link to the repository.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://github.com/augrecipes/augrecipes"
 PICTURES = (".jpg", ".png", ".svg")
-# Pages that lie outside of docs/, by their path in the repository.
+# Pages outside docs/ by their path in the repository.
 ELSEWHERE = {
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
     "benchmarks/RESULTS.md": "RESULTS.md",
 }
-CARDS = "<!-- recipes -->"  # GitHub does not show it
+CARDS = "<!-- recipes -->"  # a comment, so that GitHub shows nothing here
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 _API = re.compile(r"(?<![\w\[`])`ar\.(\w+)((?:\.\w+)*)([^`\n]*)`(?![\w`])")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
 def config() -> dict[str, Any]:
-    """What mkdocs.yml says."""
+    """Read mkdocs.yml."""
     return dict(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
 
 
 def navigation(entries: Any = None, section: str = "") -> Iterator[tuple[str, str, str]]:
-    """(section, title, page) of each entry of the navigation, from top to bottom."""
+    """Yield (section, title, page) of each entry of the navigation, from top to bottom."""
     for entry in config()["nav"] if entries is None else entries:
         ((title, value),) = entry.items() if isinstance(entry, dict) else ((entry, entry),)
         if isinstance(value, list):
@@ -47,7 +47,7 @@ def navigation(entries: Any = None, section: str = "") -> Iterator[tuple[str, st
 
 
 def sources() -> dict[str, str]:
-    """Pages of the site, by the path of their source in the repository."""
+    """Return the pages of the site by the path of their source in the repository."""
     docs = {path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "docs").as_posix() for path in _docs("*.md")}
     recipes = {f"recipes/{path.name}": f"gallery/{path.stem}.md" for path in sorted((ROOT / "recipes").glob("*.yaml"))}
     return docs | ELSEWHERE | recipes
@@ -58,7 +58,7 @@ def _docs(pattern: str) -> list[Path]:
 
 
 def prose(text: str, change: Callable[[str], str]) -> str:
-    """A text of Markdown, changed line by line but for blocks of code.
+    """Change the lines of a Markdown text outside blocks of code.
 
     >>> prose("a\\n```\\na\\n```\\na", str.upper)
     'A\\n```\\na\\n```\\nA'
@@ -73,7 +73,7 @@ def prose(text: str, change: Callable[[str], str]) -> str:
 
 
 def outside_code(line: str, change: Callable[[str], str]) -> str:
-    """A line, changed but for what stands between backticks.
+    """Change a line outside its code spans.
 
     >>> outside_code("a `a` a", str.upper)
     'A `a` A'
@@ -86,14 +86,14 @@ def outside_code(line: str, change: Callable[[str], str]) -> str:
 
 
 def staged(text: str, source: str, page: str, names: dict[str, str], picture: Callable[[str], None]) -> str:
-    """The text of `source`, a path in the repository, as the page `page` of the site.
+    """Return a Markdown text of the repository with its links rewritten for a page of the site.
 
     Args:
-        text: Markdown.
-        source: from where its links go.
-        page: from where the site's links go.
-        names: the page and anchor of each public name.
-        picture: called with the path of each picture of the repository that the page shows from outside of docs/.
+        text: the Markdown.
+        source: path of the text in the repository, which its links are relative to.
+        page: path of the page in the site, which the rewritten links are relative to.
+        names: page and anchor of each public name.
+        picture: called with the repository path of each picture or file that the site needs a copy of.
     """
     paths = sources()
 
@@ -124,18 +124,18 @@ def staged(text: str, source: str, page: str, names: dict[str, str], picture: Ca
 
 
 def outside_links(line: str, change: Callable[[str], str]) -> str:
-    """A line, changed but for the words of its links."""
+    """Change a line outside its links."""
     pieces = re.split(r"(!?\[[^\]]*\]\([^)]*\))", line)
     return "".join(piece if k % 2 else change(piece) for k, piece in enumerate(pieces))
 
 
 def copied(path: str) -> str:
-    """Where the site has a file of the repository."""
+    """Return the path in the site of a copied file of the repository."""
     return path.removeprefix("docs/") if path.startswith("docs/") else f"pictures/{posixpath.basename(path)}"
 
 
 def relative(target: str, page: str) -> str:
-    """The way from one page to another; an anchor of the target stays.
+    """Return the relative link from a page to another; an anchor of the target stays.
 
     >>> relative("gallery/sr-x4.md#yaml", "tasks/x.md"), relative("OPS.md", "index.md")
     ('../gallery/sr-x4.md#yaml', 'OPS.md')
@@ -145,12 +145,12 @@ def relative(target: str, page: str) -> str:
 
 
 def stage(out: Path, names: dict[str, str], cards: Callable[[str], str]) -> None:
-    """Write the pages of docs/ and of elsewhere below `out`, with the files that they show.
+    """Write the pages of docs/ and from elsewhere below `out`, with the files that they show.
 
     Args:
-        out: a folder.
-        names: the page and anchor of each public name.
-        cards: what a page of the site has in the place of CARDS.
+        out: the folder.
+        names: page and anchor of each public name.
+        cards: returns the text that replaces CARDS on a page.
     """
     for path in _docs("*"):
         if path.is_file() and path.suffix != ".md":
@@ -163,20 +163,20 @@ def stage(out: Path, names: dict[str, str], cards: Callable[[str], str]) -> None
 
 
 def copy(path: str, out: Path) -> None:
-    """Copy a file of the repository to where the site has it."""
+    """Copy a file of the repository to its place in the site."""
     target = out / copied(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(ROOT / path, target)
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page; missing folders are made."""
+    """Write a page, and create missing folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip() + "\n", encoding="utf-8", newline="\n")
 
 
 def summary(text: str) -> str:
-    """The first sentence of a page of Markdown, as plain words.
+    """Return the first sentence of a Markdown page as plain text.
 
     >>> summary("# A\\n\\n![x](y)\\n\\nOne [two](z) `three`. Four.\\n")
     'One two three.'
@@ -207,7 +207,7 @@ def llms(docs: Path, site: Path) -> None:
 
 
 def clear(folder: Path) -> Path:
-    """An empty folder in the place of what was there."""
+    """Replace a folder by an empty one, and return it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

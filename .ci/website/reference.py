@@ -1,4 +1,4 @@
-"""The reference of the Python interface: a page for each group of public names, made of their docstrings."""
+"""The reference of the Python interface: a page for each group of public names, from their docstrings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pages
 
 import augrecipes
 
-# The page of a name, by the package that it lives in.
+# Pages: title, and the packages whose names they have.
 GROUPS = {
     "around": ("Around your pipeline", ("accelerate", "interop")),
     "recipes": ("Recipes", ("recipe", "lint", "compiler", "diff", "ops")),
@@ -27,16 +27,16 @@ GROUPS = {
     "drawn": ("Drawn data", ("demo",)),
 }
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Yields):\s*$", re.MULTILINE)
-_WIDTH = 88  # of a line of code, in characters
+_WIDTH = 88  # characters in a line of code
 _TITLES = {"Args": "Arguments"}
 _ENTRY = re.compile(r"(\*{0,2}[\w.]+(?:, [\w.]+)*)(?: \(.*?\))?: (.*)", re.DOTALL)
 
 
 def groups() -> dict[str, list[str]]:
-    """The public names of each page.
+    """Return the public names of each page.
 
     Raises:
-        ValueError: a name lives where no page of GROUPS expects it.
+        ValueError: a name's package is on no page of GROUPS.
     """
     found: dict[str, list[str]] = {page: [] for page in GROUPS}
     for name in augrecipes.__all__:
@@ -54,7 +54,7 @@ def _page_of(name: str) -> str:
 
 
 def names() -> dict[str, str]:
-    """The page and anchor of each public name, and of what classes have."""
+    """Return page and anchor of each public name and of the members of classes."""
     found = {}
     for page, listed in groups().items():
         for name in listed:
@@ -65,12 +65,12 @@ def names() -> dict[str, str]:
 
 
 def anchor(*path: str) -> str:
-    """The id of a heading."""
+    """Return the id of a heading."""
     return ".".join(("ar", *path))
 
 
 def texts() -> dict[str, str]:
-    """The pages of the reference, by their paths in the site."""
+    """Return the pages of the reference by their paths in the site."""
     table = "\n".join(
         f"| [{GROUPS[page][0]}]({page}.md) | {', '.join(f'[`{name}`]({page}.md#{anchor(name)})' for name in listed)} |"
         for page, listed in groups().items()
@@ -83,7 +83,7 @@ def texts() -> dict[str, str]:
 
 
 def entry(name: str) -> str:
-    """The text of one public name, and of its methods."""
+    """Return the text of a public name and its methods."""
     value = getattr(augrecipes, name)
     parts = [f"## `ar.{name}` {{#{anchor(name)}}}", *_described(value, f"ar.{name}")]
     for member, method in _members(value):
@@ -92,7 +92,7 @@ def entry(name: str) -> str:
 
 
 def _members(value: Any) -> list[tuple[str, Any]]:
-    """Public methods and properties that augrecipes defines and describes, in the order of their definition."""
+    """Return the public methods and properties that augrecipes defines and documents, in order of definition."""
     if not inspect.isclass(value) or issubclass(value, Exception):
         return []
     found: dict[str, Any] = {}
@@ -121,7 +121,7 @@ def _described(value: Any, name: str, *, member: bool = False) -> Iterator[str]:
 
 
 def signature(value: Any, name: str, *, member: bool = False) -> str:
-    """How it is called, an argument a line where one line is too short; nothing of what is not called.
+    """Return the signature of a callable, an argument per line if one line is too short; else nothing.
 
     >>> signature(lambda a, *, b=1: 0, "f")
     'f(a, *, b=1)'
@@ -152,11 +152,11 @@ def _argument(one: inspect.Parameter) -> str:
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)  # of paths.PathLike the reader needs the second half
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)  # the class name without its modules
 
 
 def sections(text: str) -> Iterator[str]:
-    """A docstring as Markdown: its words, and the entries of its sections as a list."""
+    """Yield a docstring as Markdown: its text, and the entries of its sections as lists."""
     pieces = _SECTION.split(text)
     yield from _words(pieces[0])
     for title, body in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -167,7 +167,7 @@ def sections(text: str) -> Iterator[str]:
 
 
 def _indented(body: str) -> tuple[str, str]:
-    """The lines of a section, and what follows them."""
+    """Split the indented lines of a section from the rest."""
     lines = body.strip("\n").split("\n")
     end = next((k for k, line in enumerate(lines) if line and not line.startswith(" ")), len(lines))
     return textwrap.dedent("\n".join(lines[:end])).strip(), "\n".join(lines[end:])
@@ -184,7 +184,7 @@ def _entries(text: str) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Paragraphs, with examples as blocks of code."""
+    """Yield paragraphs, with examples as blocks of code."""
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         if not paragraph.strip():
             continue
@@ -196,7 +196,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Text in which angle brackets stand for themselves, and pages of docs/ that it names are links.
+    """Escape angle brackets in a text, and link the pages of docs/ that it names.
 
     >>> escaped("<name> `<x>` docs/LOADING.md")
     '&lt;name> `<x>` [LOADING](../LOADING.md)'

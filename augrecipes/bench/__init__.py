@@ -1,1 +1,1 @@
-"""Comparisons: what recipes take on one's own data, stage by stage, what they do to it, and whether they got slower."""
+"""Compare recipes on your own data: time per stage, effects on the images, and whether they got slower."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from augrecipes.bench.fidelity import Fidelity, Likeness, bicubic_likeness, fidelities
 from augrecipes.bench.sides import Setting, Side, work_of
-from augrecipes.bench.timing import Ratio, fitting, in_turns, ratio, spread_out
+from augrecipes.bench.timing import Ratio, fitting, interleaved, ratio, spread_out
 from augrecipes.compiler.compile import build, pipeline_of
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, Plan
 from augrecipes.compiler.run.clock import SINK, route_steps
@@ -104,27 +104,27 @@ def effects(recipe: Recipe, setting: Setting, samples: int, progress: Progress |
         DataError: no sample could be inspected; gives the reason for the first.
     """
     if recipe.views and setting.mode == "train":
-        alone = {view.name: recipe.view(view.name) for view in recipe.views}
-        return _of_views({name: effects(view, setting, samples, progress) for name, view in alone.items()})
+        views = {view.name: recipe.view(view.name) for view in recipe.views}
+        return _merge_views({name: effects(view, setting, samples, progress) for name, view in views.items()})
     watcher = _Watcher(recipe, setting)
     reader = setting.reader(recipe, watcher.pipeline)
     errors: list[DataError] = []
     numbers = spread_out(len(reader), min(samples, len(reader)) if setting.mode == "eval" else samples)
-    for done, number in enumerate(numbers):
+    for k, number in enumerate(numbers):
         try:
-            watcher.watch(reader.sample(number), done // max(len(reader), 1))
+            watcher.watch(reader.sample(number), k // max(len(reader), 1))
         except DataError as error:
             errors.append(error)
             watcher.likeness.append({})
         if progress:
-            progress(done + 1, len(numbers))
+            progress(k + 1, len(numbers))
     if errors and len(errors) == len(numbers):
         raise errors[0]
-    return watcher.found(len(numbers) - len(errors), len(errors))
+    return watcher.summary(len(numbers) - len(errors), len(errors))
 
 
-def _of_views(by_view: dict[str, Effects]) -> Effects:
-    """The effects of all views, with a view as a target; shared steps act alike in all."""
+def _merge_views(by_view: dict[str, Effects]) -> Effects:
+    """Join the effects of all views, each as a target; shared steps act alike in all."""
     applied = {site: share for effects in by_view.values() for site, share in effects.applied.items()}
     steps = tuple(replace(effect, target=name) for name, effects in by_view.items() for effect in effects.steps)
     means = {name: effects.means["image"] for name, effects in by_view.items()}
@@ -161,38 +161,38 @@ class _Watcher:
             height, width = sample.images["image"].shape[:2]
             sample.run(self._borders, epoch, mask=np.full((height, width), _SOURCE, np.uint8))
         self._now = [((name, AS_READ), fill_nodata(image, inputs)[0]) for name, image in sample.images.items()]
-        done = sample.run(self.pipeline, epoch)
+        result = sample.run(self.pipeline, epoch)
         for (name, label), image in self._now:
             levels = image if image.dtype == np.uint8 else to_unit(image, full_range) * np.float32(255)
             mask = self._masks.get(label)
             sums = _sums(levels, mask if mask is not None and mask.shape == image.shape[:2] else None)
             self._sums[name, label] = self._sums.get((name, label), 0) + sums
-        acted = {site for site, _, _ in done["applied"]}
+        acted = {site for site, _, _ in result["applied"]}
         self._acted.update(step.site for step in self._all if acted & {inner.site for inner in step.walk()})
         if self._masks:
             self._filled += np.bincount(self._masks[self._steps[-1].site].ravel(), minlength=256)
         for name in self.pipeline.outputs:
             layout = self._recipe.outputs.get(name, self._recipe.output).layout
-            image = np.moveaxis(done[name], 0, -1) if layout == "chw" else done[name]
+            image = np.moveaxis(result[name], 0, -1) if layout == "chw" else result[name]
             self._out[name] = self._out.get(name, 0) + _sums(image)
         if self._recipe.facts.scales:
             last = dict(zip(self.pipeline.outputs, self._last, strict=True))
             self.likeness.append(bicubic_likeness(last, self._recipe.scales, full_range))
 
-    def _see(self, label: str, done: Any) -> None:
-        self._last += [done] * (label == SINK)
-        names = [name for name in self._recipe.scales or ("image",) if label != SINK and name in done]
-        self._now += [((name, label), np.array(np.atleast_3d(done[name]))) for name in names]
+    def _see(self, label: str, output: Any) -> None:
+        self._last += [output] * (label == SINK)
+        names = [name for name in self._recipe.scales or ("image",) if label != SINK and name in output]
+        self._now += [((name, label), np.array(np.atleast_3d(output[name]))) for name in names]
 
-    def _mark(self, label: str, done: dict[str, Any]) -> None:
+    def _mark(self, label: str, output: dict[str, Any]) -> None:
         """Label the pixels that a step has filled with its number, which later steps carry along."""
-        mask = np.array(done["mask"])
+        mask = np.array(output["mask"])
         mask[mask == 0] = self._number.get(label, 0)
-        done["mask"] = mask
+        output["mask"] = mask
         self._masks[label] = mask[..., 0] if mask.ndim == 3 else mask
 
-    def found(self, samples: int, left_out: int) -> Effects:
-        """What there was."""
+    def summary(self, samples: int, left_out: int) -> Effects:
+        """Return the effects over all samples."""
         out = {name: _moments(sums) for name, sums in self._out.items()}
         filled = self._filled / max(self._filled.sum(), 1)
         steps = tuple(
@@ -232,10 +232,10 @@ def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Cal
     pipeline = pipeline_of(Compiled(recipe, setting.mode, "none", setting.seed, True, plans, 1, resumes=setting.stored))
 
     def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        done = step(*args, **kwargs)
+        output = step(*args, **kwargs)
         if label in tops or (label == SINK and recipe.facts.scales):
-            see(label, kwargs["scene"].arrays if "scene" in kwargs else args[0] if label == SINK else done)
-        return done
+            see(label, kwargs["scene"].arrays if "scene" in kwargs else args[0] if label == SINK else output)
+        return output
 
     route_steps(pipeline, call)
     return pipeline
@@ -281,7 +281,7 @@ def ablate(
         samples: number of samples that effects are measured on.
         progress: called with (rounds done, rounds).
     """
-    # Without its last crop or resize a recipe may leave images of several sizes, which no batch holds: lists do.
+    # Without its last crop or resize a recipe may return images of several sizes, so collate into lists.
     works, ablated = [work_of(side, batch_size, "list")], []
     for label, less in without_each(side.source, setting.mode):
         # Without lints: a variant may be foolish, and the recipe itself has been checked.
@@ -295,6 +295,6 @@ def ablate(
         except AugrecipesError as error:
             ablated.append(Ablated(label, None, None, str(error)))
     size = fitting(works, seconds, -(-len(side.dataset) // batch_size))
-    whole, *times = in_turns(works, *size, progress)[0]
+    whole, *times = interleaved(works, *size, progress)[0]
     ratios = (ratio(seconds, whole) for seconds in times)
     return [each if each.effects is None else replace(each, ratio=next(ratios)) for each in ablated]

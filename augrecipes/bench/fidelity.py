@@ -104,8 +104,10 @@ class FidelityVerdict:
 def psnr_and_ssim(
     image: NDArray[Any], reference: NDArray[Any], border: int = 0, full_range: tuple[float, float] = (0, 255)
 ) -> tuple[float, float]:
-    """Peak signal-to-noise ratio, dB, infinite where both are equal, and structural similarity: of luma (BT.601,
-    16..235, not rounded) where images have three channels, else of all channels.
+    """Return PSNR, dB, and SSIM of an image against a reference.
+
+    Both are of luma (BT.601, 16..235, not rounded) for three channels, else of all channels; PSNR is infinite if the
+    images are equal.
 
     Args:
         image: H×W×C, of any dtype.
@@ -114,7 +116,7 @@ def psnr_and_ssim(
         full_range: the values of black and white, which are mapped to 0 and 255.
 
     Source: Wang et al., "Image quality assessment: from error visibility to structural similarity", IEEE Transactions
-    on Image Processing 13(4), 2004: a Gaussian window, where it lies inside; NaN where it does not fit.
+    on Image Processing 13(4), 2004: a Gaussian window inside the image; NaN if it does not fit.
 
     >>> image = np.arange(768.0).reshape(16, 16, 3) / 3
     >>> psnr_and_ssim(image, image), psnr_and_ssim(image[:8], image[:8])
@@ -165,11 +167,11 @@ def bicubic_likeness(
 
 def fidelities(likeness: Sequence[Likeness]) -> tuple[Fidelity, ...]:
     """The fidelity of each target over samples; a sample that is left out is empty."""
-    found = []
+    results = []
     for names in sorted(set().union(*likeness)):
         psnr, ssim = np.array([one.get(names, (nan, nan)) for one in likeness]).T
-        found.append(Fidelity(*names, estimate(psnr), estimate(ssim), int(np.isposinf(psnr).sum())))
-    return tuple(found)
+        results.append(Fidelity(*names, estimate(psnr), estimate(ssim), int(np.isposinf(psnr).sum())))
+    return tuple(results)
 
 
 def fidelity_verdicts(fidelity: Mapping[str, Sequence[Fidelity]]) -> Iterator[FidelityVerdict]:

@@ -129,20 +129,20 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class RecipeRecord:
-    """A recipe that was compared.
+    """A compared recipe.
 
     Attributes:
-        name: that it is shown under.
-        file: where it was read.
-        digest: of what it does.
-        text: as YAML, variants resolved.
-        baked: labels of the steps that the packed store holds already, where the data are one.
-        yardstick: as YAML, the recipe that stock ran, or would run: only steps that albumentations has.
+        name: the name that reports show.
+        file: the file that it was read from.
+        digest: hash of what it does.
+        text: the recipe as YAML, variants resolved.
+        baked: labels of the steps that a packed store has applied already; empty for other data.
+        yardstick: the recipe that stock ran, or would run, as YAML: only steps that albumentations has.
         not_in_stock: labels of the steps that the yardstick lacks.
-        plans: by level, what `augrecipes explain --json` prints: steps, rules, plan, what stayed and why; of a packed
-            store those of the steps that are left.
-        effects: what it does; None: not asked for.
-        ablations: without each of its steps in turn; empty: not asked for.
+        plans: the output of `augrecipes explain --json` by level: steps, rules, plan, what stayed and why; for a
+            packed store, of the remaining steps.
+        effects: what its steps do to the images; None if not requested.
+        ablations: the recipe without each of its steps in turn; empty if not requested.
     """
 
     name: str
@@ -163,22 +163,22 @@ class Bench(Displayed):
 
     Attributes:
         schema_version: 1.
-        machine: what it ran on, and when.
-        kind: of the recipes.
-        data: what was read.
-        mode: the section.
-        seed: of the random parameters.
-        samples: of a pass.
-        batch_size: samples in a batch.
-        rounds: passes of each side, in turns.
-        confidence: of the intervals.
-        recipes: in their order.
+        machine: the machine and its software, and the date.
+        kind: the kind of the recipes.
+        data: the data that were read.
+        mode: the section of the recipes, `train` or `eval`.
+        seed: seed of the random parameters.
+        samples: samples per pass.
+        batch_size: samples per batch.
+        rounds: passes of each side, interleaved.
+        confidence: level of the intervals, 0 to 1.
+        recipes: the recipes, in the order of the request.
         sides: each recipe at each level, and stock.
-        verdicts: sides in pairs.
-        sweep: who reads, and how long epochs take then; None: not asked for.
-        training: how much of a training step is waiting, side by side; empty: not asked for.
-        busy: that the machine was busy with other things, so that samples waited for a core; else empty.
-        fidelity_verdicts: every two recipes of pairs compared by how near low resolution comes to high.
+        verdicts: comparisons of two sides.
+        sweep: epoch times by backend and number of workers; None if not requested.
+        training: the share of a training step spent waiting, by side; empty if not requested.
+        busy: a warning that samples waited for a core because the machine was busy; else empty.
+        fidelity_verdicts: comparisons of two recipes of pairs by how close bicubic upscaling comes to high resolution.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -204,37 +204,37 @@ class Bench(Displayed):
         return f"<Bench of {counted(self.samples, 'sample')}, {counted(self.rounds, 'round')}: {sides}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers; what is not finite is null."""
+        """Return plain dicts, lists, strings and numbers; numbers that are not finite become null."""
         report: dict[str, Any] = to_plain(self)
         return report
 
     def side(self, recipe: str, level: str) -> SideRecord | None:
-        """By its recipe and level."""
+        """Return the side of a recipe at a level, or None."""
         return next((side for side in self.sides if (side.recipe, side.level) == (recipe, level)), None)
 
 
 def write(record: Any, path: Path) -> None:
-    """Write the JSON of a record, such as `bench.json`: whole, or not at all.
+    """Write a record as JSON, such as `bench.json`, atomically.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
-    # Names of files may hold bytes that are no text; JSON has an escape for them.
+    # File names may contain bytes that are not UTF-8 (surrogate escapes); JSON can escape those.
     write_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `bench.json` holds.
+    """Read a `bench.json`.
 
     Raises:
-        BenchError: there is none, or it is no record of a comparison, or a newer one.
+        BenchError: the file cannot be read, is not a record of a comparison, or has another schema version.
     """
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchError(f"{path}: {error.strerror or error}; write one with: augrecipes bench … --json") from None
-    except (ValueError, RecursionError) as error:  # not text, no JSON, or nested without end
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested too deeply
         raise BenchError(f"{path}: not JSON ({error}); write a record with: augrecipes bench … --json") from None
     version = report.get("schema_version") if isinstance(report, dict) else None
     if version != SCHEMA_VERSION:
@@ -244,7 +244,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def machine() -> Machine:
-    """This one, now."""
+    """Describe this machine as it is now."""
     return Machine(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         processor=system_field("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
@@ -259,9 +259,9 @@ def machine() -> Machine:
 
 
 def peak_mib(work: Callable[[], object]) -> float:
-    """The most memory that this process holds while some work is done, MiB; elsewhere than on Linux, that it ever held.
+    """Return the peak resident memory of this process during some work, MiB; outside Linux, since the process started.
 
-    Linux lets the peak be forgotten before, which needs no rights.
+    On Linux a process may reset its own peak without privileges.
     """
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -1,4 +1,4 @@
-"""The report: what `bench.json` holds as one HTML page that needs no other file, no script and no network."""
+"""The HTML report of a comparison: one page without scripts, other files or network access."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.report import to_plain
 from augrecipes.sources.opening import words_of
 
-Report = Mapping[str, Any]  # a comparison, or a part of it, as `Bench.to_json()` has it
+Report = Mapping[str, Any]  # a comparison, or a part of it, in the form of `Bench.to_json()`
 
 _STYLE = (files("augrecipes.bench") / "templates" / "style.css").read_text(encoding="utf-8")
-# Colours by day, by name, as the style sheet has them.
+# Colours of the light theme by their names in the style sheet.
 LIGHT: dict[str, str] = dict(re.findall(r"--([\w-]+): (#\w{6})", _STYLE.partition("@media")[0]))
 _STEPS = 6  # shades of blue
-# By part of a training step its colour.
+# Colours of the parts of a training step.
 _TRAINING = {
     "loading": "decode", "to device": "read", "device stage": "sink", "forward": "step-1", "backward": "step-0",
     "optimiser": "step-4", "training step": "step-2",
@@ -48,13 +48,13 @@ _SAMPLES = 6
 
 
 def stage_bars(report: Report) -> list[Report]:
-    """Of each side its stages; of stock, whose stages are not measured, the whole."""
+    """Return a bar of stages for each side; for stock, whose stages are not measured, a bar of the total."""
     shades: dict[str, int] = {}
     return [_bar(side, side["stages"], shades) for side in sides_in_order(report)]
 
 
 def training_bars(report: Report) -> list[Report]:
-    """Of each way to train the parts of one step."""
+    """Return a bar of the parts of a training step for each measured case."""
     return [
         _bar(case, case["parts"], {}, f"{readers(case['backend'], case['workers'])}, {case['device']}")
         for case in report["training"]
@@ -62,7 +62,7 @@ def training_bars(report: Report) -> list[Report]:
 
 
 def _bar(measured: Report, parts: Sequence[Report], shades: dict[str, int], note: str = "") -> Report:
-    """A stacked bar: its parts from left to right (none: it is shown as a whole), and the milliseconds of all of it."""
+    """Return a stacked bar: its parts from left to right (none: drawn in one piece), and its length in milliseconds."""
     stacked = [_part(part, shades) for part in parts]
     length = sum(part["ms"] for part in stacked) or measured.get("ms", 0.0)
     mad = measured["mad"] if "mad" in measured else max(part["mad"] for part in stacked)
@@ -71,19 +71,19 @@ def _bar(measured: Report, parts: Sequence[Report], shades: dict[str, int], note
 
 
 def _part(stage: Report, shades: dict[str, int]) -> Report:
-    """A stage of a sample, or a part of a training step, with its colour's name and its place among others."""
+    """Add the name of its colour and its rank to a stage of a sample or a part of a training step."""
     name = str(stage["name"])
     kind = str(stage.get("kind", name))
     colour = _TRAINING.get(kind, kind)
     if kind == "step":
-        site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step has the shade of its first
+        site = name.rpartition("(")[2].rstrip(")").split(" + ")[0]  # a joined step takes the shade of its first member
         colour = f"step-{shades.setdefault(site, len(shades)) % _STEPS}"
     name = "output conversion" if kind == "sink" else name
     return {**stage, "name": name, "colour": colour, "place": _ORDER.index(kind)}
 
 
 def rows_of(bars: Sequence[Report]) -> list[tuple[Report, list[Report | None]]]:
-    """Every part that some bar has, in their order: one of it, and that of each bar with parts."""
+    """Return a table row per part, by rank: the part from the first bar that has it, and each bar's own or None."""
     tables = [{part["name"]: part for part in bar["parts"]} for bar in bars if bar["parts"]]
     first = {name: part for table in reversed(tables) for name, part in table.items()}
     names = sorted(dict.fromkeys(name for table in tables for name in table), key=lambda name: first[name]["place"])
@@ -91,7 +91,7 @@ def rows_of(bars: Sequence[Report]) -> list[tuple[Report, list[Report | None]]]:
 
 
 def sides_in_order(report: Report) -> list[Report]:
-    """The sides, stock next to its recipe."""
+    """Return the sides, stock next to its recipe."""
     names = [recipe["name"] for recipe in report["recipes"]]
     return sorted(report["sides"], key=lambda side: names.index(side["recipe"]))
 
@@ -99,16 +99,16 @@ def sides_in_order(report: Report) -> list[Report]:
 def samples_sheet(
     recipes: Mapping[str, Recipe], setting: Setting, levels: Mapping[str, Any], progress: Progress | None = None
 ) -> Sheet:
-    """What every recipe makes of the same samples, spread evenly over the data: a row a sample, its source in front.
+    """Draw the outputs of every recipe for the same samples, evenly spread over the data; a row shows a sample.
 
     Args:
-        recipes: of one kind, by the name that they are shown under.
-        setting: data, section, seed.
-        levels: of the optimiser, by the recipe's name.
+        recipes: recipes of one kind by the names that the report shows.
+        setting: data, section and seed.
+        levels: levels of the optimiser by recipe name.
         progress: called with (samples done, samples).
 
     Raises:
-        DataError: no sample can be shown; recipes do not read the same files.
+        DataError: no sample can be shown, or the recipes do not read the same files.
         LintError, RecipeError, StoreError: as `sides_of`.
     """
     runs = []
@@ -122,15 +122,15 @@ def samples_sheet(
 
 
 def _row(sample: ComparedSample, runs: Sequence[RecipeRun]) -> SheetRow:
-    """A sample as each recipe hands it out, with mask, boxes and keypoints over images."""
+    """Draw a sample as each recipe returns it, with mask, boxes and keypoints over the images."""
     groups, source_sample = [], sample.given
-    for run, out, stretch in zip(runs, sample.outputs, sample.stretches, strict=True):
+    for run, output, stretch in zip(runs, sample.outputs, sample.stretches, strict=True):
         facts = run.recipe.facts
-        for target, view, image, on_it in images_of(out, run.pipeline.outputs):
+        for target, view, image, overlay in images_of(output, run.pipeline.outputs):
             plain = rgb_of_output(image, run.recipe.outputs.get(target, run.recipe.output), stretch)
             named = [view] if facts.scales or facts.views else []
             words = [run.name, run.pipeline.optimize, *named, size_text(plain)]
-            groups.append(CellGroup([annotated(plain, on_it, run.recipe)], " · ".join(words)))
+            groups.append(CellGroup([annotated(plain, overlay, run.recipe)], " · ".join(words)))
     stretch = sample.stretches[0]
     first = rgb_of_input(next(iter(source_sample.images.values())), stretch)
     source = CellGroup([Cell(first)], "source", quiet=True)
@@ -143,7 +143,7 @@ _LARGEST = 1600  # px of the image of samples
 
 
 def headline(report: Report) -> str:
-    """One sentence: of several recipes which is fastest, of one how it compares with stock or with its other level."""
+    """Return a sentence: the fastest of several recipes, or how one recipe compares with stock or its other level."""
     last = _last(report)
     names = [name_of(side) for side in sorted(last, key=lambda side: float(side["ms"]))]
     verdicts = {frozenset((verdict["one"], verdict["other"])): verdict for verdict in report["verdicts"]}
@@ -165,12 +165,12 @@ def headline(report: Report) -> str:
 
 
 def _last(report: Report) -> list[Report]:
-    """Of each recipe the level that counts: the last that was measured."""
+    """Return the side of each recipe's last level, which stands for the recipe."""
     return list({side["recipe"]: side for side in report["sides"] if side["level"] != STOCK}.values())
 
 
 def name_of(side: Report) -> str:
-    """Recipe and level, as verdicts have it."""
+    """Return the name that verdicts use: recipe and level."""
     return f"{side['recipe']} · {side['level']}"
 
 
@@ -183,19 +183,19 @@ def write_report(
     progress: Progress | None = None,
     **more: Any,
 ) -> Path:
-    """Write a comparison as a page, and the record next to it; other files of the folder are left alone.
+    """Write a comparison as an HTML page with its record, `bench.json`, beside it.
 
     Args:
         bench: the comparison.
-        folder: is made where it is not there; files of an earlier report are replaced.
-        recipes: that were compared, for the images of what they do.
-        setting: as they were compared.
-        judgement: of the gate, where there was one.
+        folder: created if missing; an earlier report in it is replaced, other files stay.
+        recipes: the compared recipes, which the page shows sample images of.
+        setting: the setting of the comparison.
+        judgement: the result of the gate, if there was one.
         progress: called with (samples done, samples).
-        more: as `page` takes it.
+        more: passed on to `page`.
 
     Returns:
-        The page.
+        The path of the page.
 
     Raises:
         BenchError: as `usable_folder`.
@@ -208,22 +208,22 @@ def write_report(
     try:
         sheet: Sheet | str = samples_sheet(recipes, setting, levels, progress)
     except AugrecipesError as error:
-        sheet = str(error)  # what was measured is reported all the same
+        sheet = str(error)  # the report gives the measurements all the same
     write_file(folder / PAGE, page(report, sheet, judgement, **more).encode("utf-8", "replace"))
     return folder / PAGE
 
 
 def usable_folder(folder: Path) -> None:
-    """Refuse a place where no report can be written, before anything is measured.
+    """Check, before anything is measured, that a report can be written into a folder.
 
     Raises:
-        BenchError: it is a file, or lies in one, or may not be written, or has folders under the names of a report.
+        BenchError: the path is a file or below a file, is not writable, or has folders named as a report's files.
     """
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir():
-        raise BenchError(f"{there} is a file; a report is written into a folder: -o report/")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise BenchError(f"{there}: no permission to write there; give another folder to -o")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise BenchError(f"{existing} is a file; a report is written into a folder: -o report/")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise BenchError(f"{existing}: no permission to write there; give another folder to -o")
     for name in (PAGE, RECORD):
         if (folder / name).is_dir():
             raise BenchError(f"{folder / name} is a folder, and a report has a file of this name; give another to -o")
@@ -232,14 +232,14 @@ def usable_folder(folder: Path) -> None:
 def page(
     report: Report, samples: Sheet | str, judgement: Judgement | None, template: Any = "page.html.j2", **more: Any
 ) -> str:
-    """A comparison as an HTML page.
+    """Render a comparison as an HTML page.
 
     Args:
-        report: as `Bench.to_json()` has it, or as `bench.json` was read.
-        samples: as the recipes make them, or why there are none.
-        judgement: of the gate.
-        template: that extends this page's.
-        more: that it shows.
+        report: the comparison as `Bench.to_json()` or `record.read` returns it.
+        samples: sample images, or the reason why there are none.
+        judgement: the result of the gate, if there was one.
+        template: the page's template, or one that extends it.
+        more: further variables of the template.
     """
     owner = {name_of(side): side["recipe"] for side in report["sides"]}
     between = [verdict for verdict in report["verdicts"] if owner[verdict["one"]] != owner[verdict["other"]]]
@@ -256,7 +256,7 @@ def page(
 
 
 def _label(label: str) -> str:
-    """A step's label with what groups it, and without the ordinals that say nothing.
+    """Return a step's label with its groups, without the ordinal `#1`.
 
     >>> _label("OneOf#1/Blur#1"), _label("JoinedWarps(Rotate#1 + Rotate#2)")
     ('OneOf / Blur', 'JoinedWarps (Rotate + Rotate#2)')
@@ -265,7 +265,7 @@ def _label(label: str) -> str:
 
 
 def _short(label: str) -> str:
-    """The same without its groups and what it stands for: short enough for a bar.
+    """Return a step's label without groups and members, short enough for a bar.
 
     >>> _short("OneOf#1/Blur#1"), _short("JoinedWarps(Rotate#1 + Resize#1)"), _short("Rotate#2")
     ('Blur', 'JoinedWarps', 'Rotate#2')
@@ -274,7 +274,7 @@ def _short(label: str) -> str:
 
 
 def _speed(verdict: Report) -> Report:
-    """How many times as fast the side that a verdict's text names first is as the other."""
+    """Return how many times as fast the side is that a verdict's text names first."""
     ratio = verdict["ratio"]
     if not verdict["text"].startswith(f"{verdict['one']} "):
         return dict(ratio)

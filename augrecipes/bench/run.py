@@ -1,4 +1,4 @@
-"""`bench`: recipes compared on one's own data, over the same samples and random parameters."""
+"""`bench`: compare recipes on your own data, over the same samples and random parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augrecipes.bench.sides import Setting, albumentations_only, compiled, sides
 from augrecipes.bench.stages import staged, worker_transfer
 from augrecipes.bench.step import ModelStep, Wait, load_step
 from augrecipes.bench.sweep import Sweep, sweep
-from augrecipes.bench.timing import Ratio, RunSize, Times, fitting, gaps_of, in_turns, mad, ratio, total
+from augrecipes.bench.timing import Ratio, RunSize, Times, fitting, gaps_of, interleaved, mad, ratio, total
 from augrecipes.bench.training import Case, Training, measure
 from augrecipes.bench.verdicts import BUSY, bottleneck, differs, verdict, waiting
 from augrecipes.compiler.explain import explain
@@ -32,34 +32,34 @@ from augrecipes.recipe.write import to_yaml
 from augrecipes.sources.opening import is_source, words_of
 from augrecipes.sources.stacks import refuse_stacks
 
-_WARM = 2  # batches of each side before anything is timed
+_WARM = 2  # untimed batches of each side before the first round
 _BATCH = 8
-_INSPECTED = 64  # samples, for what steps do
-_AGAIN = 3  # times that as many rounds are added where nothing is decided
+_INSPECTED = 64  # samples at most that the effects of steps are measured on
+_AGAIN = 3  # how often as many rounds are added while a result is undecided
 
 
 @dataclass(frozen=True)
 class Options:
-    """How much is measured.
+    """What to measure, and for how long.
 
     Attributes:
-        optimize: settings of the optimiser; None: as written, and as each recipe chooses.
-        stock: measure albumentations' own Compose, too, for each recipe.
-        yardsticks: what stock runs, by recipe; else the recipe's own steps.
-        samples: of a pass, at most; passes are shorter where time is short.
-        batch_size: samples in a batch; None: 8, or all where there are fewer; 1 of bags, and
-            of pairs in evaluation.
-        seconds: of each side, roughly; and of each of `workers`, for each recipe.
-        workers: threads and processes that read, 0 for neither: a sweep over each recipe at its last setting; empty:
-            none.
-        sizes: samples of an epoch in the sweep; None: from the data, and from what the time allows.
-        train_step: milliseconds a batch, or a model of the user's own, as `augrecipes.bench.step` says; None: no
-            training is measured.
-        device: that the model is on; None: a GPU where there is one.
-        effects: measure what the recipes do.
-        ablate: leave out each step in turn.
-        undecided: called with a recipe, its setting, and its ratios to stock, of time and of CPU time: whether more
-            rounds are needed. They are measured up to three times more.
+        optimize: levels of the optimiser; None: `none`, and the level that each recipe chooses.
+        stock: also measure a plain albumentations Compose for each recipe.
+        yardsticks: recipes that stock runs, by recipe name; by default the recipe's own steps.
+        samples: samples per pass at most; passes are shorter where time is short.
+        batch_size: samples per batch; None: 8, or all samples if there are fewer; 1 for bags, and for pairs in
+            evaluation.
+        seconds: approximate time of each side, and of each of `workers` for each recipe.
+        workers: numbers of threads and of processes for a sweep over each recipe at its last level, 0: this process;
+            empty: no sweep.
+        sizes: samples per epoch of the sweep; None: chosen from the data and the time.
+        train_step: milliseconds per batch, or the user's own model (see `augrecipes.bench.step`); None: no training is
+            measured.
+        device: the model's device; None: a GPU if there is one.
+        effects: measure what the recipes do to the images.
+        ablate: measure each recipe without each of its steps in turn.
+        undecided: called with a recipe, its level, and its ratios to stock of wall and of CPU time; returns whether
+            more rounds are needed, which are added up to three times.
     """
 
     optimize: Sequence[Optimize] | None = None
@@ -86,14 +86,14 @@ def bench(
     """Compare recipes.
 
     Args:
-        recipes: of one kind, by the name that they are shown under: Recipes, or what `augrecipes.load` takes.
-        setting: data, section, seed; or the data alone.
-        options: how much.
+        recipes: recipes of one kind, or what `augrecipes.load` takes, by the names that reports show.
+        setting: data, section and seed; or the data alone.
+        options: what to measure, and for how long.
         advance: called with (what is in progress, done, of how much).
 
     Raises:
-        BenchError: recipes of several kinds; no stock form; a training step that cannot be made.
-        DataError: of the data, or a step that fails.
+        BenchError: the recipes are of several kinds, have no stock form, or the training step cannot be loaded.
+        DataError: the data cannot be read, or a step fails.
         CollateError: a recipe's samples do not fit into one batch.
         LintError, RecipeError: as `Recipe.compile`.
     """
@@ -103,13 +103,13 @@ def bench(
     setting = replace(setting if isinstance(setting, Setting) else Setting(setting), recipes=(*loaded.values(),))
     options = options or Options()
     step = None if options.train_step is None else load_step(options.train_step, options.device)
-    about = machine()  # its load, before this run adds to it
-    tune_allocator()  # as the loader does, and stock gains as much
+    about = machine()  # before this run adds to the load
+    tune_allocator()  # as the loader does; stock gains as much from it
     run = _Run(loaded, setting, options, advance or (lambda *_: None))
     run.train(step, *map(Case, run.sides))
     run.time()
     with warnings.catch_warnings():
-        # torch warns where there are more workers than cores, which is what is measured here.
+        # torch warns of more workers than cores, which a sweep measures on purpose.
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
         run.feed(step)
     sides = tuple(map(run.side, range(len(run.sides))))
@@ -135,7 +135,7 @@ def bench(
 
 
 def by_name(recipes: Any) -> dict[str, Recipe]:
-    """Recipes by their names, told apart where several have the same."""
+    """Return recipes by name; repeated names get a number."""
     if isinstance(recipes, Mapping) and "version" not in recipes and "steps" not in recipes:
         return {str(name): as_recipe(recipe) for name, recipe in recipes.items()}
     several = recipes if isinstance(recipes, Sequence) and not isinstance(recipes, str) else [recipes]
@@ -150,11 +150,11 @@ class _Run:
     """A comparison in progress.
 
     Attributes:
-        sides: that are compared; those of stock last.
-        staged: all others, as a clock times them.
-        last: by recipe the place of the side at its last setting.
-        stock: by recipe the place of its side of stock.
-        times: of all sides, then of those with a clock: wall and CPU, side, round, batch.
+        sides: the compared sides, those of stock last.
+        staged: the sides other than stock with their stages timed by a clock.
+        last: position of each recipe's side at its last level.
+        stock: position of each recipe's stock side.
+        times: seconds of all sides, then of the staged ones: (wall and CPU, side, round, batch).
     """
 
     sweep: Sweep | None = None
@@ -165,9 +165,9 @@ class _Run:
     def __init__(self, recipes: Mapping[str, Recipe], setting: Setting, options: Options, advance: Parts) -> None:
         self.setting, self.options, self.advance = setting, options, advance
         self.kind = next(iter(recipes.values())).kind
-        # Bags, and whole images of pairs, differ in size.
-        alone = facts(self.kind).tiles or (facts(self.kind).scales and setting.mode == "eval")
-        self.batch_size = options.batch_size or (1 if alone else min(_BATCH, options.samples))
+        # Bags, and the whole images of pairs, differ in size and cannot be collated.
+        uncollated = facts(self.kind).tiles or (facts(self.kind).scales and setting.mode == "eval")
+        self.batch_size = options.batch_size or (1 if uncollated else min(_BATCH, options.samples))
         samples = max(options.samples // self.batch_size, 1) * self.batch_size
         self.sides = sides_of(recipes, options.optimize, setting, samples)
         self.last = {side.recipe: k for k, side in enumerate(self.sides)}
@@ -183,33 +183,33 @@ class _Run:
         return self.size.batches * self.batch_size
 
     def time(self) -> None:
-        """All sides, plain and by the clock, batch by batch in turns."""
+        """Time all sides, plain and staged, interleaved batch by batch."""
         works = [work_of(side, self.batch_size) for side in self.sides]
         works += [staged_side.work(self.batch_size) for staged_side in self.staged]
         batches = -(-len(self.sides[0].dataset) // self.batch_size)
-        in_turns(works, 1, min(_WARM, batches))
+        interleaved(works, 1, min(_WARM, batches))
         self.size = fitting(works, self.options.seconds * len(self.sides) / len(works), batches)
         for staged_side in self.staged:
-            staged_side.taken.clear()
+            staged_side.seconds.clear()
         for again in range(1 + _AGAIN):
             what = f"timing again, {again}" if again else "timing"
-            more = in_turns(works, *self.size, partial(self.advance, what))
+            more = interleaved(works, *self.size, partial(self.advance, what))
             self.times = np.concatenate((self.times, more), axis=2) if again else more
             if not any(self._undecided(k) for k in range(len(self.sides))):
                 return
 
     def train(self, step: Wait | ModelStep | None, *cases: Case) -> None:
-        """How much of a training step is waiting, where there is a step."""
+        """Measure the share of a training step that is waiting, if there is a step."""
         if step is not None and cases:
             advance = partial(self.advance, "training")
             self.training += measure(cases, step, self.batch_size, seconds=self.options.seconds, progress=advance)
 
     def feed(self, step: Wait | ModelStep | None) -> None:
-        """A sweep where there are workers, and training with the settings that it recommends."""
+        """Run the sweep over workers, if there are any, and training with the settings that it recommends."""
         options, last = self.options, {name: self.sides[k] for name, k in self.last.items()}
         if not options.workers:
             return
-        # All of the data as a user reads it: the tiles of a bag in a thread for each core.
+        # All of the data as in the user's own runs: the tiles of a bag in a thread per core.
         whole = [
             (name, side.optimize, with_pipeline(side.whole, compiled(side.source, self.setting, side.optimize, None)))
             for name, side in last.items()
@@ -225,16 +225,16 @@ class _Run:
         return ask is not None and ratios is not None and ask(side.recipe, side.optimize, *ratios)
 
     def _ratios(self, first: int, second: int) -> tuple[Ratio, Ratio]:
-        """Of two sides: of time, and of CPU time."""
+        """Return the ratios of two sides: of wall time and of CPU time."""
         wall, cpu = self.times
         return ratio(wall[first], wall[second]), ratio(cpu[first], cpu[second])
 
     def _against_stock(self, k: int) -> tuple[Ratio, Ratio] | None:
-        place = self.stock.get(self.sides[k].recipe, k)
-        return None if place == k else self._ratios(k, place)
+        stock = self.stock.get(self.sides[k].recipe, k)
+        return None if stock == k else self._ratios(k, stock)
 
     def side(self, k: int) -> SideRecord:
-        """What was measured of one."""
+        """Return the record of a side."""
         self.advance("memory and transfer", k, len(self.sides))
         side, (wall, cpu) = self.sides[k], self.times
         ms, cpu_ms = (1e3 * total(clock[k]) / self.samples for clock in (wall, cpu))
@@ -242,23 +242,23 @@ class _Run:
         passing = work_of(side, self.batch_size).start()
         peak = peak_mib(lambda: deque(islice(passing, self.size.batches), 0))
         ratios = self._against_stock(k) or (None, None)
-        of_batches = 1e3 / ms, seconds, gaps_of(wall[k].reshape(-1)), peak
-        more = self._by_clock(k) if k < len(self.staged) else {}
-        return SideRecord(side.recipe, side.optimize, ms, spread, cpu_ms, *of_batches, *ratios, **more)
+        batches = 1e3 / ms, seconds, gaps_of(wall[k].reshape(-1)), peak
+        more = self._stage_fields(k) if k < len(self.staged) else {}
+        return SideRecord(side.recipe, side.optimize, ms, spread, cpu_ms, *batches, *ratios, **more)
 
-    def _by_clock(self, k: int) -> dict[str, Any]:
-        """What is known of a side whose stages are timed: the fields of a `SideRecord`."""
+    def _stage_fields(self, k: int) -> dict[str, Any]:
+        """Return the fields of a `SideRecord` that only sides with timed stages have."""
         side = self.sides[k]
         advice = self.sweep.advice_for(side.recipe) if self.sweep else None
         transfer, stages = worker_transfer(side, self.batch_size), tuple(self.staged[k].stages(self.samples))
-        sent = transfer if advice and advice.backend == "processes" else 0.0
+        transfer_ms = transfer if advice and advice.backend == "processes" else 0.0
         cases = (case for case in self.training if (case.recipe, case.level) == (side.recipe, side.optimize))
         step_ms = next((case.step_ms / case.batch_size for case in cases), 0.0)
-        binds = bottleneck(stages, sent, advice.workers if advice else 0, step_ms)
-        return {"stages": stages, "transfer": transfer, "bottleneck": binds}
+        limit = bottleneck(stages, transfer_ms, advice.workers if advice else 0, step_ms)
+        return {"stages": stages, "transfer": transfer, "bottleneck": limit}
 
     def verdicts(self, *, busy: bool) -> Iterator[Verdict]:
-        """Settings of a recipe compared with each other and stock; recipes with each other at their last settings."""
+        """Compare the levels of each recipe and its stock with each other, and the recipes at their last levels."""
         for first, second in combinations(range(len(self.sides)), 2):
             a, b = self.sides[first], self.sides[second]
             if a.recipe == b.recipe or {first, second} <= {*self.last.values()}:
@@ -267,7 +267,7 @@ class _Run:
                 yield Verdict(a.name, b.name, time, differs(time, work), verdict(a.name, b.name, time, work))
 
     def recipe(self, name: str, recipe: Recipe) -> RecipeRecord:
-        """A recipe, its plans, and what it does."""
+        """Return the record of a recipe, with its plans and effects."""
         options, setting, side = self.options, self.setting, self.sides[self.last[name]]
         left, baked = setting.remaining_recipe(recipe)
         levels: list[Any] = [each.side.optimize for each in self.staged if each.side.recipe == name]
@@ -286,7 +286,7 @@ class _Run:
 
 
 def _busy(sides: Sequence[SideRecord], about: Machine) -> str:
-    """That the machine was busy with other things; empty where no side waited long for a core."""
+    """Return a warning that the machine was busy; empty if no side waited long for a core."""
     shares = [(waiting(side.ms, side.cpu_ms, side.stages), side) for side in sides if side.stages]
     share, side = max(shares, key=lambda pair: pair[0])
     if share <= BUSY:

@@ -1,6 +1,6 @@
-"""Sides: what is compared, each a recipe at a setting of the optimiser, or stock, over the same samples.
+"""Sides, the contenders of a comparison: recipes at levels of the optimiser, and stock, over the same samples.
 
-`stock` is the baseline: the same steps in a plain `A.Compose`, as one writes them by hand, behind our own loader.
+`stock` is the baseline: the same steps in a plain `A.Compose`, as written by hand, behind the loader of augrecipes.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STOCK, _IMAGE = "stock", "image"
 
 @dataclass(frozen=True)
 class Side:
-    """One of those that are compared.
+    """A contender of a comparison.
 
     Attributes:
-        recipe: its name, told apart from others of the same name.
-        optimize: the setting of the optimiser, or `stock`.
-        dataset: the samples that are read, in their order.
-        source: the recipe itself; of a packed store what is left of it.
-        whole: all samples.
+        recipe: the recipe's name, unique in the comparison.
+        optimize: the level of the optimiser, or `stock`.
+        dataset: the samples of a pass, in order.
+        source: the recipe; of a packed store, the steps that remain to be applied.
+        whole: the dataset of all samples.
     """
 
     recipe: str
@@ -54,29 +54,29 @@ class Side:
 
     @property
     def name(self) -> str:
-        """Recipe and setting."""
+        """Recipe and level."""
         return f"{self.recipe} · {self.optimize}"
 
     def through(self, pipeline: Any, source: Recipe | None = None) -> Side:
-        """The same samples through another pipeline, of another recipe if that is given."""
+        """Return a side with the same samples and another pipeline, and its recipe if that differs."""
         return replace(self, dataset=with_pipeline(self.dataset, pipeline, source), source=source or self.source)
 
-    def rewound(self) -> None:
-        """Random parameters of its own begin again."""
+    def rewind(self) -> None:
+        """Restart the random parameters of stock, which does not draw by sample and epoch."""
         if isinstance(self.dataset.pipeline, StockPipeline):
             self.dataset.pipeline.rewind()
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What holds for every side.
+    """Data and parameters that all sides share.
 
     Attributes:
-        data: a folder or a CSV file; for pairs a folder by target, or a CSV file; or a packed store.
-        mode: the section.
-        seed: of the random parameters.
+        data: a folder, a CSV file or a packed store; for pairs, also a folder by target.
+        mode: the section, `train` or `eval`.
+        seed: seed of the random parameters.
         masks: a folder of masks.
-        recipes: all that are compared.
+        recipes: all compared recipes.
     """
 
     data: Any
@@ -86,7 +86,7 @@ class Setting:
     recipes: tuple[Recipe, ...] = ()
 
     def data_of(self, recipe: Recipe) -> Any:
-        """The data without the folders of targets that others of the recipes read, and this one makes."""
+        """Return the data without the folders of targets that other recipes read and this one makes."""
         if not recipe.facts.scales or not isinstance(self.data, Mapping):
             return self.data
         pairs = kinds.part(recipe.kind, "checks")
@@ -96,25 +96,25 @@ class Setting:
 
     @property
     def stored(self) -> bool:
-        """Whether a packed store is read: its samples have some of the recipe's steps behind them."""
+        """Whether the data are a packed store, whose samples have some of the recipe's steps applied."""
         return isinstance(self.data, str | os.PathLike) and not is_source(self.data) and is_store(self.data)
 
     def remaining_recipe(self, recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-        """What is left of a recipe to be done, and the labels of the steps that the store holds already."""
+        """Return the remaining steps of a recipe, and the labels of those that the packed store has applied already."""
         return remaining_recipe(recipe, open_store(self.data), self.mode, self.seed) if self.stored else (recipe, ())
 
     def reader(self, recipe: Recipe, pipeline: Any) -> RecipeSource:
-        """The data one by one, to inspect what the steps do."""
+        """Open the data for reading sample by sample, to inspect what the steps do."""
         if self.stored:
             return StoredSource(open_store(self.data), recipe, pipeline.targets)
         return open_data(recipe, pipeline.targets, self.data_of(recipe), self.masks)
 
 
 def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = None) -> Any:
-    """The Dataset that a user would make of the data.
+    """Return the Dataset that a user would make of the data.
 
     Raises:
-        DataError: there is nothing there, or it is not as it should be.
+        DataError: the data are missing or unfit for the recipe, or `masks` does not apply to them.
     """
     data = setting.data_of(recipe)
     common: dict[str, Any] = {"mode": setting.mode, "seed": setting.seed, "optimize": optimize}
@@ -137,7 +137,7 @@ def dataset_of(recipe: Recipe, setting: Setting, optimize: Optimize | None = Non
 
 
 def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> Any:
-    """The same samples through another pipeline, of another recipe if that is given."""
+    """Copy a dataset with another pipeline, and its recipe if that differs."""
     copied = copy.copy(dataset)
     copied.pipeline, copied.recipe = pipeline, recipe or dataset.recipe
     return copied
@@ -146,21 +146,21 @@ def with_pipeline(dataset: Any, pipeline: Any, recipe: Recipe | None = None) -> 
 def sides_of(
     recipes: Mapping[str, Recipe], optimize: Sequence[Optimize] | None, setting: Setting, samples: int
 ) -> list[Side]:
-    """Every recipe at every setting, over the same samples.
+    """Return a side for every recipe at every level, over the same samples.
 
     Args:
-        recipes: by the name that they are shown under.
-        optimize: None: as written, and as the recipe itself chooses.
-        setting: of all of them.
-        samples: how many.
+        recipes: recipes by the names that reports show.
+        optimize: levels of the optimiser; None: `none`, and the level that each recipe chooses.
+        setting: data and parameters of all sides.
+        samples: samples per pass.
 
     Raises:
-        BenchError: recipes of several kinds.
+        BenchError: the recipes are of several kinds.
         DataError: as `dataset_of`.
         LintError, RecipeError: as `Recipe.compile`.
     """
-    if len(of_kinds := sorted({recipe.kind for recipe in recipes.values()})) > 1:
-        raise BenchError(f"recipes must be of one kind, and these are of kinds {' and '.join(of_kinds)}")
+    if len(found := sorted({recipe.kind for recipe in recipes.values()})) > 1:
+        raise BenchError(f"recipes must be of one kind, and these are of kinds {' and '.join(found)}")
     sides: list[Side] = []
     for name, recipe in recipes.items():
         whole, (left, _) = dataset_of(recipe, setting), setting.remaining_recipe(recipe)
@@ -173,23 +173,23 @@ def sides_of(
 
 
 def compiled(recipe: Recipe, setting: Setting, optimize: str, threads: int | None = 1) -> Any:
-    """The pipeline of what is left to do; the tiles of a bag one after another, so that stages add up."""
+    """Compile a recipe or its remaining steps; by default on one thread, so that the stages of a bag's tiles add up."""
     check(recipe)
     level: Any = optimize
     return build(recipe, setting.mode, level, setting.seed, threads=threads, resumes=setting.stored)
 
 
 def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) -> Side:
-    """Stock albumentations compared with a recipe.
+    """Return the stock side to compare a recipe with.
 
     Args:
-        side: of the recipe.
-        setting: of both.
+        side: a side of the recipe.
+        setting: data and parameters of both.
         yardstick: the recipe that stock runs; None: the side's own. Steps that albumentations does not have are
             left out.
 
     Raises:
-        BenchError: albumentations has no plain form of the recipe, or of what the packed dataset holds.
+        BenchError: albumentations has no plain form of the recipe, or of the packed dataset's annotations.
     """
     recipe, _ = albumentations_only(yardstick or side.source)
     if recipe.facts.scales or recipe.inputs.is_deep:
@@ -207,11 +207,11 @@ def stock_side(side: Side, setting: Setting, yardstick: Recipe | None = None) ->
 
 
 def work_of(side: Side, batch_size: int, collate: Any = "default") -> Work:
-    """A side as work to be timed, in this process."""
+    """Return a side as work to be timed in this process."""
     batches = loading.loader(side.dataset, batch_size, num_workers=0, collate=collate)
 
     def start() -> Iterator[Any]:
-        side.rewound()
+        side.rewind()
         batches.set_epoch(0)
         return iter(batches)
 
@@ -219,27 +219,27 @@ def work_of(side: Side, batch_size: int, collate: Any = "default") -> Work:
 
 
 def albumentations_only(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """The recipe without the steps that albumentations does not have, which may change; and the labels of those."""
-    left: list[str] = []
+    """Remove the steps that albumentations does not have from a recipe; return it and the labels of those steps."""
+    removed: list[str] = []
 
     def only(steps: Sequence[Step]) -> tuple[Step, ...]:
-        steps_left = []
+        kept_steps = []
         for step in steps:
             if step.name in own_names() or is_registered(step.name):
-                left.append(step.site)
+                removed.append(step.site)
                 continue
-            inside = only(step.steps)
-            if not step.is_group or inside:
-                steps_left.append(replace(step, steps=inside))
-        return tuple(steps_left)
+            members = only(step.steps)
+            if not step.is_group or members:
+                kept_steps.append(replace(step, steps=members))
+        return tuple(kept_steps)
 
     views = tuple(replace(view, steps=only(view.steps)) for view in recipe.views)
     plain_recipe = replace(recipe, steps=only(recipe.steps), views=views, eval=only(recipe.eval or ()))
-    return plain_recipe, tuple(dict.fromkeys(left))
+    return plain_recipe, tuple(dict.fromkeys(removed))
 
 
 def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
-    """A recipe's steps as an `A.Compose`, with `A.Normalize` or `A.ToFloat` for its output; H×W×C comes out.
+    """Return a recipe's steps as an `A.Compose` that ends in `A.Normalize` or `A.ToFloat` and returns H×W×C images.
 
     >>> import augrecipes as ar
     >>> [type(step).__name__ for step in compose(ar.load("folder-128"))]
@@ -250,9 +250,9 @@ def compose(recipe: Recipe, mode: Mode = "train", seed: int = 0) -> Any:
 
 
 class StockPipeline:
-    """What a Dataset of ours asks of a pipeline, done by `A.Compose` with random parameters of its own. One thread.
+    """A pipeline, as our Datasets call it, that runs `A.Compose` with its own random parameters on one thread.
 
-    `A.Normalize` or `A.ToFloat` and a transposition stand for the output. Views have a Compose each. Not of pairs.
+    `A.Normalize` or `A.ToFloat` and a transposition make the output. Each view has its own Compose. Pairs have none.
     """
 
     reads = False
@@ -269,44 +269,44 @@ class StockPipeline:
         self.outputs = tuple(self._composes)
 
     def rewind(self) -> None:
-        """From here on the same random parameters again."""
+        """Restart the random parameters."""
         for compose in filter(None, (self._first, *(compose for _, compose in self._composes.values()))):
             compose.set_random_seed(self._seed)
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
-        """What makes the next sample, whatever its key."""
+        """Return the function that makes the next sample; stock ignores the sample's key."""
         del index, epoch, tile
         return self._sample
 
     def _sample(self, **targets: Any) -> dict[str, Any]:
-        targets.pop("out", None)  # a batch's memory: the baseline leaves copying to the collate function
+        targets.pop("out", None)  # the row in the batch: the baseline leaves copying to the collate function
         if "boxes" in targets:
             targets["bboxes"] = targets.pop("boxes")
         targets = targets if self._first is None else self._first(**targets)
         if self.outputs == (_IMAGE,):
-            return self._one(self._composes[_IMAGE][1], targets)
+            return self._view(self._composes[_IMAGE][1], targets)
         sample = dict[str, Any]()
         for name, (count, compose) in self._composes.items():
-            views = [self._one(compose, dict(targets)) for _ in range(count)]
+            views = [self._view(compose, dict(targets)) for _ in range(count)]
             for key in views[0]:
                 stack: Any = np.stack if key in (_IMAGE, "mask") else list
                 sample[name if key == _IMAGE else f"{name}_{key}"] = stack([view[key] for view in views])
         return sample
 
-    def _one(self, compose: Any, targets: dict[str, Any]) -> dict[str, Any]:
-        done: dict[str, Any] = compose(**targets)
-        image = done["image"].transpose(2, 0, 1) if self._output.layout == "chw" else done["image"]
-        done["image"] = np.ascontiguousarray(image, self._dtype)
-        if "mask" in done:
-            done["mask"] = done["mask"].astype(np.int64)
-        if "bboxes" in done:
-            done["boxes"] = np.asarray(done.pop("bboxes"), np.float32).reshape(-1, 4)
-        if "keypoints" in done:
-            done["keypoints"] = np.asarray(done["keypoints"], np.float32)
-        return done
+    def _view(self, compose: Any, targets: dict[str, Any]) -> dict[str, Any]:
+        view: dict[str, Any] = compose(**targets)
+        image = view["image"].transpose(2, 0, 1) if self._output.layout == "chw" else view["image"]
+        view["image"] = np.ascontiguousarray(image, self._dtype)
+        if "mask" in view:
+            view["mask"] = view["mask"].astype(np.int64)
+        if "bboxes" in view:
+            view["boxes"] = np.asarray(view.pop("bboxes"), np.float32).reshape(-1, 4)
+        if "keypoints" in view:
+            view["keypoints"] = np.asarray(view["keypoints"], np.float32)
+        return view
 
     def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Any:
-        """The tiles of a bag, one after another."""
+        """Make the tiles of a bag, one after another."""
         del index, epoch
         images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
@@ -315,6 +315,6 @@ class StockPipeline:
 
 
 def output_objects(output: Output) -> list[Any]:
-    """What stands for the output's numbers, as one writes them by hand; colours and layout are not among them."""
+    """Return the transforms of the output's range and dtype, as written by hand; colour order and layout have none."""
     dtype = "uint8" if output.dtype == "uint8" else "float32"
     return plain.output_objects(replace(output, dtype=dtype, color="rgb", layout="hwc"))

@@ -1,4 +1,4 @@
-"""Stages: where the time of a sample goes, from the file to the batch, while the very Dataset and loader run."""
+"""Stages: where the time of a sample goes, from the file to the batch, in the Dataset and loader that users run."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from augrecipes.data.packed import Packed
 from augrecipes.images.format import watched
 
 StageKind = Literal["read", "decode", "step", "sink", "collate", "overhead"]
-_PROBES = 12  # batches whose transfer is timed
+_PROBES = 12  # batches of the measurement of worker transfer
 _COLLATE = "\x00collate"
 _KINDS: dict[str, StageKind] = {READ: "read", DECODE: "decode", SINK: "sink", _COLLATE: "collate", REST: "overhead"}
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of a sample's time. Parts do not overlap: what a step decodes is `decode`, a group has its choice alone.
+    """A part of a sample's time. Stages do not overlap: decoding in a step is `decode`; a group has only its choice.
 
-    Time belongs to what does the work: a crop that leaves it to a later step, or to the sink, takes nothing.
+    Time belongs to the stage that does the work: a crop that a later step or the sink performs takes none.
 
     Attributes:
-        kind: `read` the file's bytes, `decode` them, a `step`, the `sink` (normalisation, dtype, layout), `collate`
-            into the batch, and the `overhead` beside them: keys, checks, tensors.
-        name: of a step its label, as the plan has it; else the kind.
-        ms: a sample.
-        mad: of its time over the rounds, ms a sample.
+        kind: `read` (the file's bytes), `decode`, `step`, `sink` (normalisation, dtype, layout), `collate` (into the
+            batch), and `overhead` (everything else: keys, checks, tensors).
+        name: the label of a step in the plan; else the kind.
+        ms: milliseconds per sample.
+        mad: median absolute deviation of `ms` over the rounds.
     """
 
     kind: StageKind
@@ -46,22 +46,22 @@ class Stage:
 
 @dataclass
 class Staged:
-    """A side that runs by the clock.
+    """A side whose stages are timed.
 
     Attributes:
-        side: with a pipeline of its own.
-        labels: of its steps, in their order.
-        clock: what times them.
-        taken: of each batch, by round, the seconds of each part.
+        side: the side, with a pipeline of its own.
+        labels: labels of its steps, in order.
+        clock: the clock that times the stages.
+        seconds: seconds of each stage, by batch and round.
     """
 
     side: Side
     labels: list[str]
     clock: Clock = field(default_factory=Clock)
-    taken: defaultdict[int, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
+    seconds: defaultdict[int, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
 
     def work(self, batch_size: int) -> Work:
-        """Something to be timed in turns with others."""
+        """Return the side as work to be timed."""
         collate = collate_for("default", self.side.dataset)
         plain = work_of(self.side, batch_size, _Clocked(**vars(collate), clock=self.clock))
 
@@ -69,10 +69,10 @@ class Staged:
             self.clock.take()
             return self._watched(plain.start())
 
-        return replace(plain, start=start, after=lambda batch: self.taken[batch].append(self.clock.take()))
+        return replace(plain, start=start, after=lambda batch: self.seconds[batch].append(self.clock.take()))
 
     def _watched(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Batches whose reading is watched while they are made."""
+        """Yield the batches, timing reads and decodes inside each."""
         while True:
             with self.clock.stage(REST), watched(lambda name: self.clock.stage(READ if name == "read" else DECODE)):
                 batch = next(batches, None)
@@ -81,18 +81,18 @@ class Staged:
             yield batch
 
     def stages(self, samples: int) -> list[Stage]:
-        """What was found, in the order in which a sample goes through them.
+        """Return the stages in the order in which a sample passes through them.
 
-        Of each batch the round that takes the median time stands for it, so that the parts add up to its time.
+        Each batch is represented by its round of median time, so that its stages add up to that time.
 
         Args:
-            samples: of a pass.
+            samples: samples per pass.
         """
-        middles = [median_run(rounds) for rounds in self.taken.values()]
+        medians = [median_run(rounds) for rounds in self.seconds.values()]
         stages = []
         for part in [READ, DECODE, *self.labels, SINK, _COLLATE, REST]:
-            seconds = sum(spent.get(part, 0.0) for spent in middles)
-            rounds = zip(*self.taken.values(), strict=True)
+            seconds = sum(spent.get(part, 0.0) for spent in medians)
+            rounds = zip(*self.seconds.values(), strict=True)
             passes = [sum(spent.get(part, 0.0) for spent in batches) for batches in rounds]
             kind = _KINDS.get(part, "step")
             name = part if kind == "step" else kind
@@ -102,7 +102,7 @@ class Staged:
 
 @dataclass(frozen=True)
 class _Clocked(Collate):
-    """The loader's own way to make batches, by the clock: samples lie in their batch's memory, as without."""
+    """The loader's own collate function, timed; samples are written into the batch's memory as usual."""
 
     clock: Clock = field(default_factory=Clock)
 
@@ -111,26 +111,26 @@ class _Clocked(Collate):
 
 
 def staged(side: Side, setting: Setting) -> Staged:
-    """A side with a pipeline of its own that a clock times."""
+    """Return a side with a new pipeline whose stages a clock times."""
     pipeline = compiled(side.source, setting, side.optimize)
     clock = Clock()
-    # Samples may reach the pipeline as files, not decoded yet: those are run by a plan of their own.
-    packed = side.dataset.store.encodes if isinstance(side.dataset, Packed) else not side.source.facts.tiles
-    labels = clocked(pipeline, clock, "encoded" if pipeline.reads and packed else None)
+    # Encoded samples, which the pipeline decodes itself, have a plan of their own.
+    encoded = side.dataset.store.encodes if isinstance(side.dataset, Packed) else not side.source.facts.tiles
+    labels = clocked(pipeline, clock, "encoded" if pipeline.reads and encoded else None)
     return Staged(side.through(pipeline), labels, clock)
 
 
 class _Stamped(Collate):
-    """A batch with the time when it was ready; a clock that all processes of a machine share."""
+    """Collate that adds the time when a batch was ready, by a clock that all processes of a machine share."""
 
     def finished(self, batch: Any) -> Any:
         return super().finished(batch), perf_counter()
 
 
 def worker_transfer(side: Side, batch_size: int) -> float:
-    """Milliseconds a sample between a batch's being ready in a worker process and its being in the consumer's hands.
+    """Measure the transfer of batches from a worker process to a consumer that only waits, in milliseconds per sample.
 
-    The consumer does nothing else but wait. The first batches, which meet cold queues, do not count.
+    The first batches, which meet cold queues, do not count.
     """
     batches = loading.loader(
         side.dataset, batch_size, backend="processes", num_workers=1, drop_last=True,

@@ -1,16 +1,15 @@
-"""A training step: milliseconds that are waited for, or a model of the user's own with its loss and its optimiser.
+"""A training step: a wait of some milliseconds, or the user's own model with its loss and its optimiser.
 
-A file of the user's is run because it was named, as `--train-step train.py`; recipes never run code. It holds
+The user's file runs because the command names it, as in `--train-step train.py`; recipes never run code. It defines
 
-- `model`: an `nn.Module`, or a class or function that makes one without arguments. `train.py:net` takes `net`. It gets
-  the batch's image, of pairs the target of the smallest scale: (batch, C, H, W), of bags (batch, tiles, C, H, W). Of
-  views it gets those of each name in turn, (batch · count, C, H, W); what it gives of them is joined in this order.
-- `loss(output, batch)`, if there is one: one number, from what the model gave and the whole batch, a dict. Without it
-  the mean square of the output stands in; of pairs, where the shapes agree, that of its distance from the target of the
-  largest scale.
-- `optimizer(model)`, if there is one: an optimiser of the model's parameters. Without it plain SGD stands in.
+- `model`: an `nn.Module`, or a class or function that returns one without arguments; `train.py:net` names another. It
+  gets the batch's images, (batch, C, H, W); for pairs, the target of the smallest scale; for bags, (batch, tiles, C, H,
+  W). Views are passed name by name, (batch · count, C, H, W), and its outputs concatenated in that order.
+- `loss(output, batch)`, optional: a scalar from the model's output and the whole batch, a dict. The default is the mean
+  square of the output; for pairs of equal shapes, the mean squared error against the target of the largest scale.
+- `optimizer(model)`, optional: an optimiser of the model's parameters. The default is plain SGD.
 
-As in a script, the folder of the file can be imported from; what stands under `if __name__ == "__main__":` is not run.
+As in a script, the file can import from its folder; code under `if __name__ == "__main__":` does not run.
 
 >>> import tempfile, pathlib
 >>> file = pathlib.Path(tempfile.mkdtemp(), "train.py")
@@ -28,7 +27,7 @@ As in a script, the folder of the file can be imported from; what stands under `
 ... ''')
 >>> import augrecipes as ar
 >>> parts = []
->>> train = load_step(str(file), "cpu").of(ar.load("folder-128"))
+>>> train = load_step(str(file), "cpu").for_recipe(ar.load("folder-128"))
 >>> train({"image": torch.zeros(2, 3, 32, 32), "label": torch.tensor([0, 9])}, parts.append)
 >>> parts, train.text.endswith("train.py, Sequential; loss(); AdamW")
 (['forward', 'backward', 'optimiser'], True)
@@ -48,20 +47,20 @@ from augrecipes.errors import AugrecipesError, BenchError
 from augrecipes.recipe.model import Recipe
 from augrecipes.user_code import UserModule, open_module
 
-LOADING, WAITED = "loading", "training step"
-_RATE = 1e-3  # of the optimiser that stands in
+LOADING = "loading"
+_RATE = 1e-3  # learning rate of the default optimiser
 _LONGEST = 3_600_000.0  # ms
 
-# Called with the name of a part when it is over.
-Lap = Callable[[str], None]
+# Called with the name of a part at its end.
+Mark = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a training step runs on: the processor, or a CUDA GPU, which has to be copied to and waited for.
+    """The device of a training step: the CPU, or a CUDA GPU, which needs copies and synchronisation.
 
     Attributes:
-        where: as torch has it.
+        where: the torch device.
         name: `cpu`, or `cuda:0 NVIDIA H100`.
     """
 
@@ -70,16 +69,16 @@ class Device:
 
     @property
     def is_separate(self) -> bool:
-        """Whether it has memory of its own, which batches are copied to."""
+        """Whether it has memory of its own, so that batches must be copied."""
         return self.where.type != "cpu"
 
     def wait(self) -> None:
-        """Until it has done all its work; the processor has by then."""
+        """Wait until a GPU has done all its work; the CPU works synchronously."""
         if self.is_separate:
             torch.cuda.synchronize(self.where)
 
     def take(self, batch: Any) -> Any:
-        """The batch with every tensor on the device, those inside dicts and lists too.
+        """Copy every tensor of a batch to the device, in nested dicts and lists too.
 
         >>> Device(torch.device("cpu"), "cpu").take({"image": [torch.zeros(2)], "path": ["a"]})
         {'image': [tensor([0., 0.])], 'path': ['a']}
@@ -92,10 +91,10 @@ class Device:
 
 
 def device_of(name: str | None = None) -> Device:
-    """The device of a name; None: the first GPU where there is one.
+    """Return the device of a name; None: the current GPU if there is one, else the CPU.
 
     Raises:
-        BenchError: there is no such device.
+        BenchError: the device does not exist.
 
     >>> device_of("cpu").name
     'cpu'
@@ -109,7 +108,7 @@ def device_of(name: str | None = None) -> Device:
         if where.type not in ("cpu", "cuda"):
             raise RuntimeError(f"models are trained on no {where.type} here")
         torch.empty(1, device=where)
-    except (RuntimeError, AssertionError) as error:  # torch that has no CUDA asserts
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
         why = str(error).partition("\n")[0]
         raise BenchError(f"--device is cpu, cuda or cuda:N that is there, not {name!r}: {why}") from None
     if where.type == "cpu":
@@ -120,44 +119,44 @@ def device_of(name: str | None = None) -> Device:
 
 @dataclass(frozen=True)
 class Wait:
-    """A step that takes so long and needs no processor: this thread sleeps, as it would while a GPU works."""
+    """A training step that only takes time: the thread sleeps, as it would while a GPU works."""
 
     ms: float
     device: Device
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The step in words."""
         return f"{self.ms:g} ms, waited for"
 
-    def of(self, recipe: Recipe) -> Wait:
-        """The same for every recipe."""
+    def for_recipe(self, recipe: Recipe) -> Wait:
+        """Return the step itself, which is the same for every recipe."""
         del recipe
         return self
 
-    def __call__(self, batch: Any, lap: Lap) -> None:
-        """One step."""
+    def __call__(self, batch: Any, mark: Mark) -> None:
+        """Run one step."""
         del batch
         time.sleep(self.ms / 1e3)
-        lap(WAITED)
+        mark("training step")
 
 
 @dataclass
 class ModelStep:
-    """Steps of a model of the user's, on its device.
+    """Training steps of the user's own model.
 
     Attributes:
-        module: where it was found.
-        model: it.
-        loss: the user's, called with output and batch; None: a mean square stands in.
-        optimizer: the user's, or one that stands in.
-        stands_in: whether it does.
-        device: that the model is on.
-        recipe: whose samples are learnt from.
-        stage: what is left of the recipe's output to be done on the device.
-        source: the key of what the model gets, where there are no views.
-        views: keys of these.
-        target: of pairs the key of what its output is compared with, where there is no loss; else empty.
+        module: the user's file or module.
+        model: the model.
+        loss: the user's loss, called with output and batch; None: a mean square stands in.
+        optimizer: the user's optimiser, or plain SGD.
+        stands_in: whether plain SGD stands in for the user's optimiser.
+        device: the model's device.
+        recipe: name of the recipe that makes the samples.
+        stage: the device stage of the recipe's output, if it has one.
+        source: batch key of the model's input, unless there are views.
+        views: batch keys of the views.
+        target: for pairs, batch key of the target of the default loss; else empty.
     """
 
     module: UserModule
@@ -173,47 +172,47 @@ class ModelStep:
     target: str = ""
     _loss: str = field(default="loss()", init=False)
 
-    def of(self, recipe: Recipe) -> ModelStep:
-        """The same model, as it learns from samples of a recipe."""
+    def for_recipe(self, recipe: Recipe) -> ModelStep:
+        """Return the step for samples of a recipe, with the same model."""
         outputs = [recipe.outputs.get(name, recipe.output) for name in recipe.scales or ("image",)]
-        left = any(output.where == "device" for output in outputs)
-        stage = recipe.device_stage().to(self.device.where) if left else None
+        staged = any(output.where == "device" for output in outputs)
+        stage = recipe.device_stage().to(self.device.where) if staged else None
         targets = sorted(recipe.scales, key=recipe.scales.__getitem__) or ["image", ""]
         keys: Any = {"source": targets[0], "target": targets[-1], "views": tuple(view.name for view in recipe.views)}
         return replace(self, recipe=recipe.name, stage=stage, **keys)
 
     @property
     def text(self) -> str:
-        """In words, once a step has been made: what was run, and what stood in."""
+        """Model, loss and optimiser in words; the loss is known after the first step."""
         optimizer = type(self.optimizer).__name__ + " as a stand-in" * self.stands_in
         return f"{self.module.place}, {type(self.model).__name__}; {self._loss}; {optimizer}"
 
-    def __call__(self, batch: Any, lap: Lap) -> None:
-        """One step; `lap` hears of every part when it is over.
+    def __call__(self, batch: Any, mark: Mark) -> None:
+        """Run one step, and call `mark` at the end of each part.
 
         Raises:
-            BenchError: the model, its loss or its optimiser fails; the user's file and line are named.
+            BenchError: the model, its loss or its optimiser fails; the error names the user's file and line.
         """
         if self.device.is_separate:
             batch = self.device.take(batch)
-            lap("to device")
+            mark("to device")
         if self.stage is not None:
             batch = self.stage(batch)
-            lap("device stage")
+            mark("device stage")
         part = "the model"
         try:
             views = [self.model(batch[name].flatten(0, 1)) for name in self.views if name in batch]
             output = torch.cat(views) if views else self.model(batch[self.source])
             part = "loss(output, batch)"
             loss = self._loss_of(output, batch)
-            lap("forward")
+            mark("forward")
             part = "backward"
             loss.backward()  # type: ignore[no-untyped-call]
-            lap("backward")
+            mark("backward")
             part = "the optimiser"
             self.optimizer.step()
             self.optimizer.zero_grad()
-            lap("optimiser")
+            mark("optimiser")
         except AugrecipesError:
             raise
         except Exception as error:
@@ -244,14 +243,14 @@ class ModelStep:
 
 
 def load_step(text: str, device: str | None = None) -> Wait | ModelStep:
-    """What `--train-step` names.
+    """Load the training step that `--train-step` names.
 
     Args:
-        text: milliseconds a batch; or `FILE.py` or `package.module`, and if need be `:NAME`.
-        device: `cpu`, `cuda` or `cuda:N`; None: a GPU where there is one.
+        text: milliseconds per batch; or `FILE.py` or `package.module`, optionally with `:NAME`.
+        device: `cpu`, `cuda` or `cuda:N`; None: a GPU if there is one.
 
     Raises:
-        BenchError: no such file, module, name or device; not a model; the file fails.
+        BenchError: the file, module, name or device does not exist; it is not a model; or the file fails.
 
     >>> load_step("30").text
     '30 ms, waited for'
@@ -290,7 +289,7 @@ def _load_model(text: str, device: Device) -> ModelStep:
 
 
 def _shown(value: Any) -> str:
-    """A tensor's dtype and shape, or what else it is.
+    """Describe a tensor by dtype and shape, anything else by its type.
 
     >>> import torch
     >>> _shown(torch.zeros(2, 3)), _shown([torch.zeros(2)])

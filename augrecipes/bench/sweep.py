@@ -1,4 +1,4 @@
-"""A sweep over who reads: how long epochs of several sizes take in this process, with threads and with processes."""
+"""A sweep over loader settings: the time of epochs of several sizes in this process, with threads, with processes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from augrecipes.data.reader_plan import BACKENDS, Backend, reader_name
 from augrecipes.errors import LoaderError
 from augrecipes.progress import Parts
 
-# Where another setting is not faster by this factor, the simpler one is recommended.
+# A setting must be faster by this factor to be recommended over a simpler one.
 CLEARLY = 1.15
-_WORTH_SECONDS = 0.002  # a batch that takes longer is worth being read while the user's own code runs
-_ROUNDS = 3  # epochs of each setting at each size, after a first one
-_PARTS = (16, 4, 1)  # epochs are so many times smaller than the largest
-_FEWEST_BATCHES, _ENOUGH_BATCHES = 4, 64  # of an epoch; of the largest, where the data has fewer
+_WORTH_SECONDS = 0.002  # a batch that takes longer is worth loading in the background
+_ROUNDS = 3  # timed epochs of each setting at each size, after a first one
+_PARTS = (16, 4, 1)  # divisors of the largest epoch that give the sizes
+_FEWEST_BATCHES, _ENOUGH_BATCHES = 4, 64  # least of an epoch; of the largest epoch if the data have fewer
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How long an epoch takes with one setting of the loader.
+    """The time of an epoch with one setting of the loader.
 
     Attributes:
-        recipe: its name.
-        level: of the optimiser.
+        recipe: the recipe's name.
+        level: level of the optimiser.
         backend: `batches` (in this process), `threads` or `processes`.
-        workers: how many threads or processes; 0 with `batches`.
-        samples: of the epoch.
-        seconds: of the epoch, the median over the rounds. Workers are there already.
-        mad: of it over the rounds.
-        first_seconds: of the first epoch, before the rounds; workers are started within.
-        samples_per_second: what `seconds` comes to.
-        gaps: between batches, of all rounds, where nothing is done with them.
+        workers: number of threads or processes; 0 with `batches`.
+        samples: samples per epoch.
+        seconds: time of the epoch, the median over the rounds; workers are running already.
+        mad: median absolute deviation of `seconds` over the rounds.
+        first_seconds: time of the first epoch, before the rounds, which includes the start of the workers.
+        samples_per_second: throughput at `seconds`.
+        gaps: batch latency over all rounds, with an idle consumer.
     """
 
     recipe: str
@@ -57,20 +57,20 @@ class Point:
 
     @property
     def name(self) -> str:
-        """`batches`, or such as `threads:2`."""
+        """The setting in short: `batches`, or e.g. `threads:2`."""
         return reader_name(self.backend, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What was measured.
+    """The measurements and recommendations of a sweep.
 
     Attributes:
-        sizes: samples of an epoch, ascending.
-        rounds: epochs of each setting at each size, in turns (A B C, C B A, ...), besides a first one.
-        points: by recipe, size and setting.
-        advice: the setting to use, one for each recipe, from the largest size.
-        available: samples that the data holds. Larger epochs repeat samples, with new random parameters.
+        sizes: samples per epoch, ascending.
+        rounds: timed epochs of each setting at each size after the first, interleaved (A B C, C B A, ...).
+        points: the measurements, by recipe, size and setting.
+        advice: the recommended setting of each recipe, measured at the largest size.
+        available: samples in the data. Larger epochs repeat samples, with new random parameters.
         left_out: settings that could not be measured, and why.
     """
 
@@ -82,12 +82,12 @@ class Sweep:
     left_out: tuple[str, ...] = ()
 
     def advice_for(self, recipe: str) -> Point | None:
-        """By the recipe's name."""
+        """Return the recommended setting of a recipe, or None."""
         return next((point for point in self.advice if point.recipe == recipe), None)
 
 
 def settings_of(workers: Sequence[int]) -> list[tuple[Backend, int]]:
-    """Every backend with every number of workers, the simplest first; 0 is this process.
+    """Return every backend with every number of workers, the simplest first; 0 is this process.
 
     >>> settings_of([1, 0])
     [('batches', 0), ('threads', 1), ('processes', 1)]
@@ -97,15 +97,15 @@ def settings_of(workers: Sequence[int]) -> list[tuple[Backend, int]]:
 
 
 def default_sizes(available: int, batch_size: int, most_workers: int, fitting: int) -> tuple[int, ...]:
-    """A sixteenth, a quarter and all of the data, or of what the time allows.
+    """Choose epoch sizes: a sixteenth, a quarter and all of the data, or of what the time allows.
 
-    Few samples are read more than once, so that what workers bring, and what an epoch costs them, can be seen.
+    Small data are repeated, so that both the gain from workers and their cost per epoch show.
 
     Args:
-        available: samples of the data.
-        batch_size: samples in a batch.
-        most_workers: that read.
-        fitting: samples of the largest epoch that there is time for.
+        available: samples in the data.
+        batch_size: samples per batch.
+        most_workers: largest number of workers.
+        fitting: samples of the largest epoch that the time allows.
 
     >>> default_sizes(10_000, 8, 2, 10**9), default_sizes(24, 8, 2, 10**9), default_sizes(10_000, 1, 16, 0)
     ((624, 2496, 10000), (32, 128, 512), (4, 8, 32))
@@ -118,22 +118,22 @@ def default_sizes(available: int, batch_size: int, most_workers: int, fitting: i
 
 
 def recommended(points: Sequence[Point], batch_size: int) -> Point:
-    """The setting to use. Simplest is this process, then threads, then processes; fewer workers are simpler than more.
+    """Recommend a setting. This process is simplest, then threads, then processes; fewer workers are simpler than more.
 
-    The simplest that is not clearly slower than the fastest, which means 15% and beyond the spread; where a batch takes
-    a while, rather the simplest that reads while the user's own code runs.
+    It is the simplest that is not clearly slower than the fastest, i.e. by 15% and beyond the spread; if batches take
+    more than 2 ms, the simplest of those with workers, which load while the user's own code runs.
 
     Args:
-        points: of one recipe. Those of the largest epochs decide.
-        batch_size: samples in a batch.
+        points: measurements of one recipe; those of the largest epochs decide.
+        batch_size: samples per batch.
 
     >>> def point(backend, workers, seconds):
     ...     return Point("mine", "fast", backend, workers, 1000, seconds, 0.01, 2.0, 1000 / seconds, Gaps(1, 2, 3))
     >>> recommended([point("batches", 0, 1.0), point("threads", 2, 0.52), point("threads", 4, 0.51)], 8).name
     'threads:2'
     """
-    most = max(point.samples for point in points)
-    largest = (point for point in points if point.samples == most)
+    size = max(point.samples for point in points)
+    largest = (point for point in points if point.samples == size)
     tried = sorted(largest, key=lambda point: (BACKENDS.index(point.backend), point.workers))
     best = min(tried, key=lambda point: point.seconds)
     as_fast = [
@@ -141,8 +141,8 @@ def recommended(points: Sequence[Point], batch_size: int) -> Point:
         for point in tried
         if point.seconds <= CLEARLY * best.seconds or point.seconds - point.mad <= best.seconds + best.mad
     ]
-    a_while = batch_size / as_fast[0].samples_per_second > _WORTH_SECONDS
-    return next((point for point in as_fast if point.workers), as_fast[0]) if a_while else as_fast[0]
+    is_slow = batch_size / as_fast[0].samples_per_second > _WORTH_SECONDS
+    return next((point for point in as_fast if point.workers), as_fast[0]) if is_slow else as_fast[0]
 
 
 def sweep(
@@ -156,27 +156,27 @@ def sweep(
     seed: int = 0,
     advance: Parts = lambda *_: None,
 ) -> Sweep:
-    """Measure every setting on every size, and recommend one for each recipe.
+    """Measure every setting at every size, and recommend one for each recipe.
 
-    Orders are shuffled as in training, the same for every setting and round, so that every setting makes the same
-    batches. Processes stay from epoch to epoch, and are ended when their size is done, whatever happens.
+    The order is shuffled as in training, and equal in every setting and round, so that all make the same batches.
+    Processes persist from epoch to epoch and are ended after each size, whatever happens.
 
     Args:
-        read: (recipe, level, anything that `loader` takes), one after the other; all get the same sizes.
-        workers: how many threads, and how many processes; 0: this process.
-        batch_size: samples in a batch.
-        sizes: samples of an epoch; None: from the data, and from what the time allows.
-        a_batch: seconds that a batch takes in this process.
-        seconds: for each of `workers` and each recipe, roughly.
-        seed: of the order.
+        read: (recipe, level, dataset or anything else that `loader` takes), one after the other, with the same sizes.
+        workers: numbers of threads and of processes; 0: this process.
+        batch_size: samples per batch.
+        sizes: samples per epoch; None: chosen from the data and the time.
+        a_batch: seconds per batch in this process.
+        seconds: approximate time for each of `workers` and each recipe.
+        seed: seed of the order.
         advance: called with (what is in progress, done, of how much).
 
     Raises:
         DataError: a sample cannot be read.
-        CollateError: samples do not fit into one batch.
+        CollateError: the samples of a batch differ in shape.
     """
 
-    def opened(dataset: Any, size: int, setting: tuple[Backend, int]) -> loading.Loader:
+    def open_loader(dataset: Any, size: int, setting: tuple[Backend, int]) -> loading.Loader:
         return loading.loader(
             dataset, batch_size, backend=setting[0], num_workers=setting[1], shuffle=True, seed=seed,
             samples_per_epoch=size, persistent_workers=True,
@@ -191,26 +191,26 @@ def sweep(
         for size in sizes:
             gaps: dict[tuple[Backend, int], list[NDArray[np.float64]]] = {setting: [] for setting in settings}
             with ExitStack() as stack:
-                loaders = {each: stack.enter_context(closing(opened(dataset, size, each))) for each in settings}
+                loaders = {each: stack.enter_context(closing(open_loader(dataset, size, each))) for each in settings}
                 for turn in range(1 + _ROUNDS):
                     for setting in settings[::-1] if turn % 2 else settings[:]:
                         advance(f"{recipe}, {size:,} samples, {reader_name(*setting)}", turn, 1 + _ROUNDS)
                         try:
                             gaps[setting].append(_epoch(loaders[setting]))
-                        except (LoaderError, OSError) as error:  # a worker dies, or the system has no memory left
+                        except (LoaderError, OSError) as error:  # a worker died, or memory ran out
                             left_out.append(f"{recipe}: {reader_name(*setting)}: {error}")
                             settings.remove(setting)
             for setting in settings:
                 first, *rest = (float(epoch.sum()) for epoch in gaps[setting])
-                middle, latency = median(rest), gaps_of(np.concatenate(gaps[setting][1:]))
-                measured.append(Point(recipe, level, *setting, size, middle, mad(rest), first, size / middle, latency))
+                usual, latency = median(rest), gaps_of(np.concatenate(gaps[setting][1:]))
+                measured.append(Point(recipe, level, *setting, size, usual, mad(rest), first, size / usual, latency))
         points += measured
         advice += [recommended(measured, batch_size)] if measured else []
     return Sweep(tuple(sizes), _ROUNDS, tuple(points), tuple(advice), available, tuple(left_out))
 
 
 def _epoch(batches: loading.Loader) -> NDArray[np.float64]:
-    """Seconds between the batches of an epoch."""
+    """Run an epoch, and return the seconds between its batches."""
     batches.set_epoch(0)
     start = perf_counter()
     return np.diff([start, *(perf_counter() for _ in batches)])

@@ -1,4 +1,4 @@
-"""A comparison as a report: one line a recipe, a bar a stage, sweeps, training steps, effects, and what may be said."""
+"""The terminal report of a comparison: verdicts, speed, a bar per stage, sweeps, training steps and effects."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from augrecipes.errors import counted
 from augrecipes.recipe.words import short_label
 from augrecipes.report import Note, Report, TextTable, to_plain
 
-_LONGEST = 28  # characters of a stage's label next to its figures and a bar, in 80 columns
+_LONGEST = 28  # characters of a stage's label, so that its row fits into 80 columns
 _STYLES = {"slower": "error", "cannot tell": "warning", "passes": ""}
-_BAR = 32  # the longest, in characters
+_BAR = 32  # characters of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_MUCH = 0.1  # of a training step
-_BUSY = 0.25  # of the cores
+_LONG = 0.1  # share of a training step spent waiting that calls for workers
+_BUSY = 0.25  # load per core that calls for a warning
 _LATENCY = ("latency p50", "p95", "p99 ms")
-_SEEN = ("clipped", "means", "deviations")
+_LEVELS = ("clipped", "means", "deviations")
 
 
 def report_of(bench: Bench) -> Report:
-    """Returns all of a comparison."""
+    """Return the whole report of a comparison."""
     facts = {
         "machine": str(bench.machine),
         "data": f"{bench.samples} samples in batches of {bench.batch_size}, {bench.mode}, seed {bench.seed}; "
@@ -52,7 +52,7 @@ def report_of(bench: Bench) -> Report:
 
 
 def verdicts(bench: Bench) -> TextTable:
-    """Returns what may be said of each two sides, and how sure that is."""
+    """Return the verdict on each two sides, and its confidence."""
     lacking = [
         f"stock, compared with {recipe.name}, lacks {', '.join(recipe.not_in_stock)}"
         for recipe in bench.recipes
@@ -63,7 +63,7 @@ def verdicts(bench: Bench) -> TextTable:
 
 
 def speed(bench: Bench) -> TextTable:
-    """Returns the table of the sides: a row each."""
+    """Return the table of the sides, a row each."""
     stock = any(side.against_stock for side in bench.sides)
     rows = [
         [
@@ -85,7 +85,7 @@ def _ratio(ratio: Ratio | None) -> str:
 
 
 def stages(side: SideRecord) -> TextTable:
-    """Returns where a sample's time goes: a bar a stage."""
+    """Return the table of a sample's time, a row and a bar per stage."""
     longest = max(stage.ms for stage in side.stages) or 1.0
     rows = []
     for stage in side.stages:
@@ -99,13 +99,13 @@ def stages(side: SideRecord) -> TextTable:
 
 
 def _timed(part: Any) -> tuple[str, str]:
-    """Milliseconds of a stage, or of a part of a training step, and what they vary by."""
+    """Return the milliseconds of a stage or of a part of a training step, and their spread."""
     ms, _, spread = varied(part.ms, part.mad).partition(" ")
     return ms, spread
 
 
 def bar(share: float) -> str:
-    """Returns a bar of a share, 0..1.
+    """Draw a bar of a share, 0 to 1.
 
     >>> bar(0.5), bar(0.05)
     ('████████████████', '█▋')
@@ -115,7 +115,7 @@ def bar(share: float) -> str:
 
 
 def _sweep(sweep: Sweep, bench: Bench) -> list[TextTable]:
-    """Of each recipe the epochs by who reads, and a bar for each setting; the last one says what stood in the way."""
+    """Return a table of epochs and bars of the settings for each recipe; the last one has the warnings."""
     tables = []
     for recipe in dict.fromkeys(point.recipe for point in sweep.points):
         points = [point for point in sweep.points if point.recipe == recipe]
@@ -156,27 +156,27 @@ def _epochs(points: Sequence[Point], sweep: Sweep) -> TextTable:
 
 
 def _call(advice: Point, batch_size: int) -> str:
-    """The backend and number of workers, as `ar.loader` takes them."""
+    """Return the call of `ar.loader` with the recommended backend and number of workers."""
     backend = "" if advice.backend == "batches" else f'backend="{advice.backend}", '
     return f"ar.loader(ds, {batch_size}, {backend}num_workers={advice.workers})"
 
 
 def training(trainings: Sequence[Training]) -> list[TextTable]:
-    """Returns a table for each side and each of those who read it; the last one says what was trained."""
+    """Return a table for each side and loader setting; the last one says what was trained."""
     tables = []
     for case in trainings:
         longest = max(part.ms for part in case.parts) or 1.0
         rows = [[part.name, *_timed(part), percent(part.share, 0), bar(part.ms / longest)] for part in case.parts]
         total = figure(sum(part.ms for part in case.parts), max(part.mad for part in case.parts))
         rows.append(["total", total, "", "", ""])
-        reads = f"read ahead by {readers(case.backend, case.workers)}"
-        who = reads if case.workers else "read in this process on request"
+        ahead = f"read ahead by {readers(case.backend, case.workers)}"
+        reader = ahead if case.workers else "read in this process on request"
         waiting = Note(f"{percent(case.waiting, 0)} of a step is waiting for samples")
-        title = f"{case.name}, {who}: ms of a training step"
+        title = f"{case.name}, {reader}: ms of a training step"
         tables.append(TextTable(title, (), rows, right=(1, 2, 3), notes=[waiting]))
     if tables:
         notes = _faint(*_about(trainings))
-        if all(case.backend == "batches" for case in trainings) and any(case.waiting > _MUCH for case in trainings):
+        if all(case.backend == "batches" for case in trainings) and any(case.waiting > _LONG for case in trainings):
             notes.append(Note("workers can read ahead meanwhile: --workers 0,1,2,4 finds how many it takes"))
         tables[-1].notes = [*tables[-1].notes, *notes]
     return tables
@@ -198,7 +198,7 @@ def _about(trainings: Sequence[Training]) -> tuple[str, str]:
 
 
 def _fidelity(bench: Bench) -> list[TextTable]:
-    """How near low resolution comes to high: a table where recipes are of pairs."""
+    """Return the table of fidelity, how close bicubic comes to high resolution; empty unless recipes are of pairs."""
     measured = [(one.name, fidelity) for one in bench.recipes if one.effects for fidelity in one.effects.fidelity]
     rows = []
     for name, one in measured:
@@ -224,7 +224,7 @@ def _effects(name: str, effects: Effects) -> TextTable:
         notes.append(f"comes out with {out}" + (f" ({target})" if len(effects.means) > 1 else ""))
     left = f", {effects.left_out} left out" if effects.left_out else ""
     title = f"{name}: what the steps do, {effects.samples} samples{left}, levels 0 to 255"
-    headings = ["after", "acts on", "fills", *_SEEN]
+    headings = ["after", "acts on", "fills", *_LEVELS]
     return TextTable(title, headings, rows, right=range(1, 6), notes=[Note(text) for text in notes])
 
 
@@ -238,7 +238,7 @@ def _ablations(name: str, ablations: Sequence[Ablated]) -> TextTable:
             last = variant.effects.last(next(iter(variant.effects.means)))
             rows.append([variant.step, _ratio(variant.ratio), _percent(variant.effects.filled), *_levels(last)])
     title = f"{name}: without each step, in turns with the whole"
-    return TextTable(title, ["without", "time / whole", "filled", *_SEEN], rows, right=range(1, 6), notes=notes)
+    return TextTable(title, ["without", "time / whole", "filled", *_LEVELS], rows, right=range(1, 6), notes=notes)
 
 
 def _percent(share: float | None) -> str:
@@ -250,7 +250,7 @@ def _levels(effect: Any) -> list[str]:
 
 
 def report_of_gate(judgement: Judgement) -> Report:
-    """Returns what the gate has compared with the baseline."""
+    """Return the report of the gate's comparison with the baseline."""
     headings = ["", "of", "to stock then", "now", "change", "at least", "at most", "gained most", "ms", ""]
     rows = [
         [

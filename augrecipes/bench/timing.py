@@ -43,7 +43,7 @@ class Work:
 def calls(name: str, function: Callable[[], object], times: int = 1) -> Work:
     """A function as work, with a number of calls as a batch.
 
-    >>> in_turns([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
+    >>> interleaved([calls("sum", lambda: sum(range(9)), 10)], rounds=2, batches=1).shape
     (2, 1, 2, 1)
     """
 
@@ -73,7 +73,7 @@ class Ratio:
     rounds: tuple[float, ...]
 
 
-def in_turns(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
+def interleaved(works: Sequence[Work], rounds: int, batches: int, progress: Progress | None = None) -> Times:
     """Time several pieces of work batch by batch, in turns: A B, B A, A B, ...
 
     Args:
@@ -170,13 +170,13 @@ def ratio(times: Times, baseline: Times) -> Ratio:
     """
     rounds = len(times)
     logs = np.log(np.maximum(times, _TICK)) - np.log(np.maximum(baseline, _TICK))
-    middles = np.median(logs, axis=0)
+    medians = np.median(logs, axis=0)
     others = np.maximum(np.median(baseline, axis=0), _TICK)
-    share = others * np.exp(middles)
+    share = others * np.exp(medians)
     middle = float(share.sum() / others.sum())
-    away = logs - middles
-    usual = _STALL * _NORMAL * np.median(np.abs(away), axis=0)
-    clipped = np.clip(away, -usual, usual) @ (share / share.sum())
+    deviations = logs - medians
+    bound = _STALL * _NORMAL * np.median(np.abs(deviations), axis=0)
+    clipped = np.clip(deviations, -bound, bound) @ (share / share.sum())
     error = float(np.exp(student(rounds) * _OF_MEDIAN * np.sqrt((clipped**2).sum() / max(rounds - 1, 1) / rounds)))
     by_round = times.sum(1) / np.maximum(baseline.sum(1), _TICK)
     return Ratio(middle, middle / error, middle * error, tuple(by_round.tolist()))
@@ -188,9 +188,9 @@ def student(rounds: int, normal: float = _Z) -> float:
     >>> round(student(15), 2), round(student(10**6), 2)
     (2.97, 2.58)
     """
-    free = max(rounds - 1, 1)
+    freedom = max(rounds - 1, 1)
     cubic, quintic = normal**3 + normal, 5 * normal**5 + 16 * normal**3 + 3 * normal
-    return normal + cubic / (4 * free) + quintic / (96 * free**2)
+    return normal + cubic / (4 * freedom) + quintic / (96 * freedom**2)
 
 
 def spread_out(total: int, count: int) -> list[int]:
@@ -211,7 +211,7 @@ class RunSize(NamedTuple):
 
 def fitting(works: Sequence[Work], seconds: float, batches: int) -> RunSize:
     """The size of a run that takes `seconds` for each work, by timing a batch of each."""
-    once = float(in_turns(works, 1, 1)[0].sum())
+    once = float(interleaved(works, 1, 1)[0].sum())
     return size_for(seconds * len(works), once, batches)
 
 

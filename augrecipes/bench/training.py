@@ -143,7 +143,7 @@ def measure(
             for k, run in enumerate(runs[::-1] if turn % 2 else runs):
                 run.passes.append(run.once())
                 progress((1 + turn) * len(runs) + k + 1, (1 + _ROUNDS) * len(runs))
-    return tuple(run.found() for run in runs)
+    return tuple(run.summary() for run in runs)
 
 
 class _CaseRun:
@@ -151,7 +151,7 @@ class _CaseRun:
 
     def __init__(self, case: Case, step: Wait | ModelStep, batch_size: int, steps: int) -> None:
         self.case, self.steps, self.passes = case, steps, list[dict[str, float]]()
-        self._train, self._batch_size = step.of(case.side.source), batch_size
+        self._train, self._batch_size = step.for_recipe(case.side.source), batch_size
         # The first batches meet empty queues. Workers must have more to read until the last timed step.
         self.untimed = 1 + _AHEAD * case.workers
         batches = self.untimed + steps + _AHEAD * case.workers
@@ -162,12 +162,12 @@ class _CaseRun:
 
     def once(self) -> dict[str, float]:
         """Run a pass; returns the mean milliseconds per step, by part."""
-        self.case.side.rewound()
+        self.case.side.rewind()
         self.batches.set_epoch(0)
         spent: defaultdict[str, float] = defaultdict(float)
         last = perf_counter()
 
-        def lap(part: str) -> None:
+        def mark(part: str) -> None:
             """Synchronise the device and assign the time since the last part's end to a part."""
             nonlocal last
             self._train.device.wait()
@@ -179,16 +179,16 @@ class _CaseRun:
             if number == self.untimed:
                 spent.clear()
             if number < self.untimed + self.steps:
-                lap(LOADING)
-                self._train(batch, lap)
+                mark(LOADING)
+                self._train(batch, mark)
         return {part: 1e3 * seconds / self.steps for part, seconds in spent.items()}
 
-    def found(self) -> Training:
-        """The timing over all passes."""
+    def summary(self) -> Training:
+        """Return the timing over all passes."""
         columns = {part: [spent[part] for spent in self.passes] for part in self.passes[0]}
-        middles = {part: float(np.median(column)) for part, column in columns.items()}
-        whole, device, side = sum(middles.values()), self._train.device.name, self.case.side
-        parts = tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in middles.items())
+        medians = {part: float(np.median(column)) for part, column in columns.items()}
+        whole, device, side = sum(medians.values()), self._train.device.name, self.case.side
+        parts = tuple(StepPart(name, ms, mad(columns[name]), ms / whole) for name, ms in medians.items())
         return Training(
             side.recipe, side.optimize, self.case.backend, self.case.workers, device, torch.get_num_threads(),
             self._train.text, self._batch_size, self.steps * len(self.passes), parts,

@@ -18,7 +18,7 @@ from augrecipes.bench.record import write
 from augrecipes.bench.run import Options, bench
 from augrecipes.bench.sides import Setting, dataset_of, sides_of, work_of
 from augrecipes.bench.stages import staged
-from augrecipes.bench.timing import FEWEST_ROUNDS, Ratio, Work, in_turns, ratio, size_for, turn_order
+from augrecipes.bench.timing import FEWEST_ROUNDS, Ratio, Work, interleaved, ratio, size_for, turn_order
 from augrecipes.bench.verdicts import differs, verdict
 from augrecipes.compiler.run.clock import DECODE, READ, REST, SINK, Clock
 from augrecipes.errors import BenchError
@@ -85,7 +85,7 @@ def test_every_batch_is_run_in_every_round() -> None:
     def work(name: str) -> Work:
         return Work(name, lambda: iter(range(3)), after=lambda batch: done.append((name, batch)))
 
-    found = in_turns([work(name) for name in "ab"], 2, 3)
+    found = interleaved([work(name) for name in "ab"], 2, 3)
     assert found.shape == (2, 2, 2, 3)
     assert (found[0] > 0).all()
     assert sorted(done) == sorted([(name, batch) for name in "ab" for batch in range(3)] * 2)

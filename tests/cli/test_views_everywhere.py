@@ -195,13 +195,13 @@ def always_alike(self: Any, compose: Any, targets: Any) -> Any:
     return dict(kept.setdefault(id(compose), ONE(self, compose, targets)))
 
 
-MERGED, ONE = explaining._merged_views, StockPipeline._one
+MERGED, ONE = explaining._merged_views, StockPipeline._view
 test_planted_faults_are_found = planted_faults(
     {
         "explain of the first view alone": (
             lambda _: test_explain_shows_the_steps_and_the_plan_of_every_view(),
             (explaining, "_merged_views", first_alone),
         ),
-        "stock's views all alike": (check_stock, (StockPipeline, "_one", always_alike)),
+        "stock's views all alike": (check_stock, (StockPipeline, "_view", always_alike)),
     }
 )

@@ -1,1 +1,1 @@
-"""What several files of tests share: one module a subject."""
+"""Helpers that several test files share, a module per subject."""

@@ -1,4 +1,4 @@
-"""Small detection sets, and writers of them in every format that is read."""
+"""Small detection sets, and writers for every annotation format that augrecipes reads."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Thing:
-    """An object: its class, its corners in px, the corners of its polygon (its box's without), whether it is marked."""
+    """An object: class, box corners in px, polygon (default: the box), and whether it is flagged crowd or difficult."""
 
     label: str
     corners: Corners
@@ -39,7 +39,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image by its name, its size, and what is in it."""
+    """An image: its name, size in px, and objects."""
 
     name: str
     width: int
@@ -49,7 +49,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Set:
-    """Images in the order of their names."""
+    """A detection set: images in the order of their names, and the classes."""
 
     pictures: tuple[Picture, ...]
     classes: tuple[str, ...] = CLASSES
@@ -57,7 +57,7 @@ class Set:
 
 
 def draw(folder: Path, images: Sequence[Picture]) -> None:
-    """Write the images' files."""
+    """Write the images, each in a grey of its own."""
     for k, image in enumerate(images):
         path = folder / image.name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def draw(folder: Path, images: Sequence[Picture]) -> None:
 
 
 def coco(folder: Path, given: Set) -> Path:
-    """instances.json, with ids that have gaps, annotations before images, and images in a folder beside it."""
+    """Write instances.json, with gaps in its ids and annotations before images, and a folder of images."""
     draw(folder / "images", given.pictures)
     ids = {name: 7 * k + 3 for k, name in enumerate(given.classes)}
     annotations = [
@@ -95,7 +95,7 @@ def coco(folder: Path, given: Set) -> Path:
 
 
 def yolo(folder: Path, given: Set) -> Path:
-    """data.yaml, images/train and labels/train; marked objects are not written, as the format has no marks."""
+    """Write data.yaml, images/train and labels/train, without flagged objects, since the format has no flags."""
     draw(folder / "images" / "train", given.pictures)
     for picture in given.pictures:
         lines = []
@@ -119,7 +119,7 @@ def yolo(folder: Path, given: Set) -> Path:
 
 
 def voc(folder: Path, given: Set) -> Path:
-    """Annotations/*.xml and JPEGImages."""
+    """Write Annotations/*.xml and JPEGImages."""
     draw(folder / "JPEGImages", given.pictures)
     for picture in given.pictures:
         things = "".join(
@@ -141,7 +141,7 @@ def voc(folder: Path, given: Set) -> Path:
 
 
 def labelme(folder: Path, given: Set) -> Path:
-    """A JSON file beside each image, and labels.txt."""
+    """Write a JSON file beside each image, and labels.txt."""
     draw(folder / "set", given.pictures)
     for picture in given.pictures:
         shapes = [
@@ -178,7 +178,7 @@ def _two(corners: Corners) -> list[list[float]]:
 
 
 def random_set(seed: int, *, polygons: bool = False, wild: bool = True, flagged: bool = True) -> Set:
-    """A random set; `wild` ones have boxes that reach outside, lie there, or are empty."""
+    """Draw a random set; `wild` boxes may reach outside the image, lie outside, or be empty."""
     rng = np.random.default_rng(seed)
     images = []
     for k in range(int(rng.integers(2, 6))):
@@ -187,7 +187,7 @@ def random_set(seed: int, *, polygons: bool = False, wild: bool = True, flagged:
         name = f"{folder}{k:02}{'é' if rng.random() < 0.2 else ''}{'x' * int(rng.integers(2))}.png"
         things = tuple(_thing(rng, width, height, polygons, wild, flagged) for _ in range(int(rng.integers(0, 5))))
         images.append(Picture(name, width, height, things))
-    if all(thing.flagged for image in images for thing in image.things):  # which some formats leave out
+    if all(thing.flagged for image in images for thing in image.things):  # some formats omit flagged objects
         width, height = images[0].width, images[0].height
         things = (_thing(rng, width, height, polygons, wild=False, flagged=False),)
         images[0] = Picture(images[0].name, width, height, things)
@@ -224,14 +224,14 @@ def recipe(boxes: str = "", *, keypoints: str = "", mask: str = "absent", steps:
 
 
 def listed(path: Path, made: Recipe | None = None, **options: Any) -> Columns:
-    """As a dataset lists it, and without its log."""
+    """Read annotations into columns as a dataset does, without its log."""
     found = Findings()
     table = table_of_annotations(path, AnnotationOptions((made or recipe("pascal_voc")).inputs, **options), found)
     found.refuse()
     return table
 
 
-Files = dict[str, Any]  # by their names: text, JSON or bytes; None is an image of 40×30
+Files = dict[str, Any]  # file contents by name: text, JSON or bytes; None stands for an image of 40×30
 SQUARE = [[2, 2], [9, 2], [9, 9], [2, 9]]
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 A, B = Picture("a.png", 40, 30), Picture("b.png", 40, 30)
@@ -244,7 +244,7 @@ def write(path: Path, text: str | dict[str, Any]) -> Path:
 
 
 def of_coco(*entries: Any, image: Any = None, **more: Any) -> Files:
-    """One image of COCO, and what is said of it."""
+    """Return the files of a COCO set with one image and these annotations."""
     said = [{"id": k, "image_id": 9, "category_id": 1, **entry} for k, entry in enumerate(entries, 1)]
     image = {"id": 9, "file_name": "a.png", "width": 40, "height": 30} | (image or {})
     content = {"images": [image], "categories": [{"id": 1, "name": "person"}], "annotations": said}
@@ -252,25 +252,25 @@ def of_coco(*entries: Any, image: Any = None, **more: Any) -> Files:
 
 
 def of_labelme(*shapes: Any, **more: Any) -> Files:
-    """One image of labelme with its shapes, squares if nothing else is said."""
+    """Return the files of a labelme set with one image and these shapes, by default squares."""
     made = [{"label": "a", "shape_type": "polygon", "points": SQUARE, **shape} for shape in shapes]
     return {"a.png": None, "i.json": {"shapes": made, "imagePath": "a.png", "imageWidth": 40, "imageHeight": 30} | more}
 
 
 def of_yolo(*lines: str, about: str = "names: [a]", images: str = "images") -> Files:
-    """One image of YOLO with its lines."""
+    """Return the files of a YOLO set with one image and these lines of labels."""
     return {"images/a.png": None, "labels/a.txt": "\n".join(lines), "data.yaml": f"train: {images}\n{about}\n"}
 
 
 def xml(name: str, objects: str = "", *, image: str = "a.png") -> str:
-    """A file of Pascal VOC with a box, or other objects."""
+    """Return the XML of Pascal VOC with a box, or with other objects."""
     sides = "".join(f"<{side}>{value}</{side}>" for side, value in zip(SIDES, (1, 1, 9, 9), strict=True))
     objects = objects or f"<object><name>{name}</name><bndbox>{sides}</bndbox></object>"
     return f"<annotation><filename>{image}</filename>{objects}</annotation>"
 
 
 def laid(folder: Path, files: Files, path: str) -> Path:
-    """The set in a folder, and the path that a user gives."""
+    """Write a set into a folder, and return the path that a user passes."""
     for name, content in files.items():
         if content is None:
             draw(folder, [Picture(name, 40, 30)])
@@ -283,7 +283,7 @@ def laid(folder: Path, files: Files, path: str) -> Path:
 
 
 def instances(folder: Path, *annotations: dict[str, Any], **more: Any) -> Path:
-    """One image of COCO, and what is said of it, in a file."""
+    """Write a COCO set with one image and these annotations, and return its JSON file."""
     return laid(folder, of_coco(*annotations, **more), "i.json")
 
 
@@ -300,7 +300,7 @@ def rows(path: Path, **options: Any) -> list[list[float]]:
 
 
 def notes(path: Path, made: Recipe, **options: Any) -> str:
-    """What is to be known of annotations."""
+    """Return the notes on annotations that a dataset logs."""
     found = Findings()
     table_of_annotations(path, AnnotationOptions(made.inputs, **options), found)
     found.refuse()

@@ -1,4 +1,4 @@
-"""What many tests do: plant faults, run commands, work in threads, and say how many examples a law is tried on."""
+"""Helpers of many tests: planted faults, commands, threads, counted work, equality, and numbers of examples."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -21,13 +21,13 @@ from augrecipes.ops import records
 from augrecipes.ops.records import op_record
 
 FAILURES = (AssertionError, ExceptionGroup)
-"""What a law raises that does not hold for some example, or for several in several ways."""
+"""Exceptions of a law that fails for an example, or for several in different ways."""
 
 
 def planted_faults(
     table: Mapping[str, tuple[Any, ...]], errors: type[BaseException] | tuple[type[BaseException], ...] = FAILURES
 ) -> Callable[..., None]:
-    """A test for every row of a table: what fails, and (where, name, replacement) of what is replaced before it."""
+    """Return a test for every row of a table: a check that must fail, and its patches (owner, name, replacement)."""
 
     @pytest.mark.parametrize("fault", table)
     def test_planted_faults_are_caught(
@@ -43,25 +43,24 @@ def planted_faults(
 
 
 def claimed(name: str, **facts: Any) -> tuple[Any, ...]:
-    """A fault to plant: the record of a class claims other facts."""
+    """Return a fault to plant: the record of a class states other facts."""
     return records, "_BY_NAME", records._BY_NAME | {name: replace(op_record(name), **facts)}
 
 
-# How many examples a law is tried on: the share of a hundred that it can pay for, and as many times more in a soak.
+# Numbers of examples of a law: what it can afford per hundred, scaled up in a soak.
 
 
 def tries(of_hundred: int) -> settings:
-    """So many examples by default; in a soak the same share of its profile's."""
+    """Return settings for a share of the profile's examples, in percent; a soak's profile has more."""
     return settings(max_examples=max(2, settings.default.max_examples * of_hundred // 100))
 
 
 def in_a_soak(name: str, usual: Any, often: Any) -> pytest.MarkDecorator:
-    """A parameter of a test, and another value of it in a soak."""
+    """Parametrize a test by its usual value, and by another in a soak."""
     return pytest.mark.parametrize(name, [usual, pytest.param(often, marks=pytest.mark.soak)], ids=["", "long"])
 
 
-# Commands, as they are typed.
-# Recipes that are fine, that warn, that lint, and that are none.
+# Recipes without problems, with a warning, with a lint error, and with errors; and a runner of commands on them.
 
 GOOD = "version: 1\nrecipe: good\nsteps:\n  - HorizontalFlip\neval: []\n"
 WARNS = "version: 1\nrecipe: warns\nsteps:\n  - HorizontalFlip\n"
@@ -70,7 +69,7 @@ BROKEN = "version: 1\nrecipe: broken\nsteps:\n  - HorizontalFlop\n  - Rotate: {l
 
 
 def status(*words: str) -> Any:
-    """Runs a command in this process; its exit status."""
+    """Run a command in this process, and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         main([*words])
     return ended.value.code or 0
@@ -80,23 +79,23 @@ def status(*words: str) -> Any:
 
 
 def in_threads(work: Callable[[int], object], many: int) -> None:
-    """Calls `work(k)` in so many threads at a time; what one raises is raised here, and none may take a minute."""
+    """Call `work(k)` in `many` threads at once; raise what one of them raises, or if one takes over a minute."""
     with ThreadPoolExecutor(many) as pool:
         for done in [pool.submit(work, k) for k in range(many)]:
             done.result(60)
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
-    """What `work` gives in a thread of its own."""
+    """Return the result of `work` in a new thread."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result(60)
 
 
-# How much work something is, counted: the lines of Python code that run. The same on every run.
+# Counted work: the number of executed lines of Python, which is the same on every run.
 
 
 def lines(work: Callable[[], object]) -> int:
-    """The number of calls and lines of all Python code that `work` runs here; each turn of a loop is a line."""
+    """Count the calls and lines of Python that `work` runs in this thread; each iteration of a loop counts."""
     count = 0
 
     def inside(frame: FrameType, event: str, argument: Any) -> Any:
@@ -121,27 +120,27 @@ def lines(work: Callable[[], object]) -> int:
 
 
 def growth(make: Callable[[int], Callable[[], object]], size: int) -> float:
-    """How many times the work of twice the size is that of `size`, once what does not grow is taken away.
+    """Return the factor by which work grows when the size doubles, without its constant part.
 
-    2 for linear work, 4 for quadratic, 0 where nothing grows.
+    It is 2 for linear work, 4 for quadratic work, and 0 for constant work.
     """
-    lines(make(size))  # from Python 3.12 on, code that is traced for the first time is not counted
+    lines(make(size))  # from Python 3.12 on, the first traced run of code is not counted
     one, two, four = (lines(make(times * size)) for times in (1, 2, 4))
     return (four - two) / (two - one) if two != one else 0.0
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """A copy that cannot be written to."""
+    """Copy an array, and make the copy read-only."""
     copy = array.copy()
     copy.flags.writeable = False
     return copy
 
 
-# Whether two samples, or batches of them, are the same, to the bit.
+# Equality of samples or batches, to the bit.
 
 
 def same(a: Any, b: Any) -> None:
-    """Fails where types, keys, shapes, dtypes or values differ."""
+    """Assert equal types, keys, shapes, dtypes and values."""
     assert type(a) is type(b)
     if isinstance(a, dict):
         assert a.keys() == b.keys()
@@ -159,14 +158,14 @@ def same(a: Any, b: Any) -> None:
 
 
 DEAR = settings(max_examples=settings.default.max_examples // 3)
-"""For laws of whole samples, where an example takes milliseconds."""
+"""Settings for laws of whole samples, whose examples take milliseconds."""
 PLANTED = settings(max_examples=300, phases=[Phase.generate], derandomize=True, database=None)
-"""For a law that a planted fault must break: it ends with the first example that does, whatever the profile."""
+"""Settings for a law that a planted fault must break: up to 300 examples in any profile, without shrinking."""
 SEEDS = st.integers(0, 2**32)
 
 
 def holds(law: Callable[..., object], *examples: st.SearchStrategy[Any], tried: settings = DEAR) -> None:
-    """Tries a law on random examples, of its positional arguments."""
+    """Try a law on random examples of its positional arguments."""
 
     @tried
     @given(st.tuples(*examples))
@@ -177,22 +176,22 @@ def holds(law: Callable[..., object], *examples: st.SearchStrategy[Any], tried: 
 
 
 def planted(law: Callable[..., object], *examples: st.SearchStrategy[Any]) -> Callable[[Any], None]:
-    """A law as `support.checks.planted_faults` has it: tried until an example breaks it."""
+    """Return a check for `planted_faults` that tries a law until an example breaks it."""
     return lambda _: holds(law, *examples, tried=PLANTED)
 
 
 @cache
 def read(file: str) -> dict[str, Any]:
-    """The YAML file that is called as a test file."""
+    """Read the YAML file of the same name as a test file."""
     return yaml.safe_load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 def table(file: str, name: str, *keys: str) -> pytest.MarkDecorator:
-    """Parametrize a test by a table of the YAML file that is called as the test file: one of `keys` an argument."""
+    """Parametrize a test by a table of its YAML file; each of `keys` is an argument."""
     cases = read(file)[name]
     return pytest.mark.parametrize(keys, [[case.get(key, "") for key in keys] for case in cases.values()], ids=cases)
 
 
 def rows(file: str, name: str) -> list[list[Any]]:
-    """A table of lists of the YAML file that is called as the test file."""
+    """Return a table of lists in the YAML file of a test file."""
     return read(file)[name]

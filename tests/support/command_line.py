@@ -1,4 +1,4 @@
-"""The command line called in this process."""
+"""Run commands in this process."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ from augrecipes.cli import main
 
 @dataclass
 class Result:
-    """What a command ended with, and what it printed."""
+    """The exit code, exception and output of a command."""
 
     exit_code: int
     stdout_bytes: bytes
@@ -29,7 +29,7 @@ class Result:
 
 
 def invoke(words: Sequence[str], stdin: str | bytes | None = None) -> Result:
-    """Run `augrecipes WORDS`; an error that it raises is in the result."""
+    """Run `augrecipes WORDS`; the result also holds its exception."""
     data = stdin.encode() if isinstance(stdin, str) else stdin or b""
     streams = {"stdin": io.TextIOWrapper(io.BytesIO(data), "utf-8")}
     streams |= {name: io.TextIOWrapper(io.BytesIO(), "utf-8") for name in ("stdout", "stderr")}

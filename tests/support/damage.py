@@ -1,4 +1,4 @@
-"""What becomes of files: one table of damages, and stores with changed indexes or columns that fit their checksums."""
+"""Damaged files: random damage to bytes, and stores with forged indexes or columns whose checksums fit."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ def _replaced(data: bytearray, at: int, size: int, by: bytes) -> None:
     data[at : at + size] = by
 
 
-# What happens to bytes at a place; of an image the first few.
+# Damages of bytes at a position; images get the first seven.
 DAMAGES: list[Callable[[bytearray, int, random.Random], None]] = [
     lambda data, at, rng: _replaced(data, at, 1, bytes([rng.randrange(256)])),
     lambda data, at, rng: _replaced(data, at, 1, bytes([data[at] ^ 1 << rng.randrange(8)])),
@@ -45,7 +45,7 @@ DAMAGES: list[Callable[[bytearray, int, random.Random], None]] = [
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """An image after some damages, most of them in its header; of PNGs mostly with checksums that fit again."""
+    """Damage an image in some places, mostly in its header; PNGs mostly get fitting checksums again."""
     out = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 8))):
         at = rng.randrange(len(out) if rng.random() < 0.4 else min(len(out), 120))
@@ -56,7 +56,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def with_good_checksums(data: bytes) -> bytes:
-    """A PNG whose chunks' checksums fit, so that damage reaches what lies behind them."""
+    """Correct the checksums of a PNG's chunks, so that damage gets past their verification."""
     out, at = bytearray(data), 8
     while data[:4] == b"\x89PNG" and at + 12 <= len(out):
         end = at + 8 + struct.unpack_from(">I", out, at)[0]
@@ -71,7 +71,7 @@ def with_good_checksums(data: bytes) -> bytes:
 
 
 def each_damaged(folder: Path, rng: random.Random, times: int, but: tuple[str, ...] = ()) -> Iterator[str]:
-    """Damages one file of a folder after another, or removes it, while all others are whole; its name."""
+    """Damage or remove one file of a folder after another, with all others whole; yield its name."""
     kept_whole = folder.with_name("kept whole")
     shutil.copytree(folder, kept_whole)
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in but]
@@ -90,7 +90,7 @@ def each_damaged(folder: Path, rng: random.Random, times: int, but: tuple[str, .
 
 
 def survives(folder: Path, read: Callable[[], Any], wanted: Any, damages: Iterator[str]) -> int:
-    """The law: of damaged files comes what whole ones give, or a typed error that names one of them; how many erred."""
+    """Assert that damaged files read as whole ones or raise a typed error that names one; return how many errors."""
     refused = 0
     for name in damages:
         try:
@@ -107,12 +107,12 @@ def survives(folder: Path, read: Callable[[], Any], wanted: Any, damages: Iterat
 def read_or_none(
     data: bytes, window: tuple[int, int, int, int] | None = None, **how: int | None
 ) -> NDArray[np.uint8] | None:
-    """What is read of a file; None where it is refused, by name."""
+    """Decode a file or a window of it; None if it raises a DataError, which must name the file."""
     try:
         it = encoded(data, name="it", max_pixels=1_000_000, **how)  # type: ignore[arg-type]
         if window is None:
             return it.array()
-        # A header that is cut may say another size.
+        # A damaged header may state another size.
         return it.region(*window) if window[2] <= it.shape[0] and window[3] <= it.shape[1] else None
     except DataError as error:
         assert error.path == "it"
@@ -126,7 +126,7 @@ def some_window(rng: random.Random, height: int, width: int) -> tuple[int, int, 
 
 
 def check(data: bytes, rng: random.Random) -> str:
-    """What becomes of an image, in a word; anything but an array as promised, or a DataError, fails."""
+    """Read a damaged image, and return the outcome; only an array of the stated shape or a DataError passes."""
     try:
         it = encoded(data, name="it", max_pixels=1_000_000)
     except DataError as error:
@@ -165,7 +165,7 @@ def nested(depth: int) -> Any:
 
 
 class Place(NamedTuple):
-    """One field of an index: the keys that lead to it."""
+    """A field of an index: the keys that lead to it."""
 
     keys: tuple[Any, ...]
 
@@ -176,7 +176,7 @@ class Place(NamedTuple):
 
 
 def places(content: Any, before: tuple[Any, ...] = ()) -> Iterator[Place]:
-    """Every field of an index, but the digest, and the mark and version that say what kind of index it is."""
+    """Yield every field of an index except the digest, and the marker and version of the format."""
     pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in pairs:
         if before or key not in ("digest", "store", "version"):
@@ -185,7 +185,7 @@ def places(content: Any, before: tuple[Any, ...] = ()) -> Iterator[Place]:
 
 
 Change = Callable[[Any, Any, random.Random], None]
-"""Changes what a holder has at a key."""
+"""A change of a dict or list at a key."""
 
 
 def delete(holder: Any, key: Any, rng: random.Random) -> None:
@@ -237,7 +237,7 @@ CHANGES: tuple[Change, ...] = (delete, retype, number, nudge, path, rename, doub
 
 
 def write_index(store: Path, content: dict[str, Any]) -> None:
-    """An index with a digest that fits, whatever it says."""
+    """Write an index with a fitting digest, whatever its content."""
     body = {key: value for key, value in content.items() if key != "digest"}
 
     def dump(value: Any) -> bytes:
@@ -249,14 +249,14 @@ def write_index(store: Path, content: dict[str, Any]) -> None:
 
 
 def forge_field(store: Path, content: dict[str, Any], place: Place, change: Change, rng: random.Random) -> None:
-    """Changes one field of the index that `content` is."""
+    """Write the index `content` with one field changed."""
     changed = deepcopy(content)
     change(place.holder(changed), place.keys[-1], rng)
     write_index(store, changed)
 
 
 class StoredArray(NamedTuple):
-    """Where an array lies in a file of columns."""
+    """The position of an array in a file of columns."""
 
     name: str
     head: int
@@ -266,7 +266,7 @@ class StoredArray(NamedTuple):
 
 
 def arrays_in(data: bytes) -> list[StoredArray]:
-    """The arrays in an `.npz`."""
+    """Locate the arrays in an `.npz`."""
     found = []
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
@@ -286,11 +286,11 @@ HEADS = {
     b"(": [b"[", b"(-", b"(9"],
     b"shape": [b"sheep", b"descr"],
 }
-"""What may stand in the place of what stands in the head of an array."""
+"""Forged replacements of texts in an array's header."""
 
 
 def forge_column(store: Path, content: dict[str, Any], data: bytes, rng: random.Random) -> str:
-    """Changes one value of a column, what its head says of it, or some byte of the archive; what it was."""
+    """Change a value of a column, its header, or any byte of the archive; return what was changed."""
     array = rng.choice(arrays_in(data))
     changed, what = bytearray(data), rng.randrange(8)
     if what == 0:
@@ -311,7 +311,7 @@ def forge_column(store: Path, content: dict[str, Any], data: bytes, rng: random.
 
 
 def write_columns(store: Path, content: dict[str, Any], data: bytes) -> None:
-    """A file of columns that has the checksum which the index says."""
+    """Write a file of columns, and its checksum into the index."""
     (store / "columns.npz").chmod(0o644)
     (store / "columns.npz").write_bytes(data)
     write_index(store, {**content, "columns": {"size": len(data), "checksum": zlib.crc32(data)}})

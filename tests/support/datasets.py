@@ -26,11 +26,11 @@ WAYS: dict[str, dict[str, Any]] = {
     "forked": {"num_workers": 2, "multiprocessing_context": "fork"},
     "forked, that stay": {"num_workers": 2, "multiprocessing_context": "fork", "persistent_workers": True},
 }
-"""Whoever reads for a loader."""
+"""Loader options: read in this process, with threads, or with forked workers."""
 
 
 def as_they_are(samples: Any) -> Any:
-    """A collate function that leaves the samples of a batch apart."""
+    """A collate function that returns the samples as they are."""
     return samples
 
 
@@ -81,14 +81,14 @@ class Counting(Dataset[Any]):
 
 
 class Settings(Counting):
-    """Its samples say how many threads OpenCV and torch use."""
+    """Samples hold the numbers of threads that OpenCV and torch use."""
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {"image": torch.tensor([cv2.getNumThreads(), torch.get_num_threads()]), "index": index}
 
 
 class Dying(Counting):
-    """Kills the process that reads sample `at`."""
+    """A dataset that kills the process reading sample `at`."""
 
     def __init__(self, n: int, at: int, how: str) -> None:
         super().__init__(n)
@@ -103,17 +103,17 @@ class Dying(Counting):
 
 
 def here(dataset: Any, *arguments: Any, **options: Any) -> Loader:
-    """A loader that reads in this process, unless it is said otherwise."""
+    """Return a loader that reads in this process by default."""
     return loader(dataset, *arguments, **{"num_workers": 0, **options})
 
 
 def indices(loader: Any) -> list[int]:
-    """The virtual indices of a pass, in order."""
+    """Return the virtual indices of a pass, in order."""
     return [int(i) for batch in loader for i in batch["index"]]
 
 
 def values(loader: Any) -> list[int]:
-    """The samples of a pass, in order."""
+    """Return the sample values of a pass, in order."""
     return [int(v) for batch in loader for v in batch["image"].flatten()]
 
 
@@ -137,13 +137,13 @@ class Names:
 
 
 class Gathering(RecipeDataset):
-    """Row r is an image of r, drawn over with a hash of the key.
+    """Row r is an image with all values r, except for a hash of the key at its start.
 
     Args:
-        n: of rows.
-        size: of the images.
+        n: number of rows.
+        size: side of the images in px.
         broken: rows that cannot be read.
-        ragged: images differ in size, and are never read at once.
+        ragged: images differ in size, so that no batch is read at once.
     """
 
     kind = "image"

@@ -1,4 +1,4 @@
-"""Small files of more than 8 bits a sample, written by hand, from the arrays that they must be read as."""
+"""Writers of small TIFF, PNG, PNM and NPY files of more than 8 bits per sample, from the arrays to read back."""
 
 import io
 import struct
@@ -13,7 +13,7 @@ _TYPES = {"H": 3, "I": 4, "Q": 16}
 
 
 def numbers(dtype: str, channels: int, size: tuple[int, int] = (37, 53), seed: int = 0) -> NDArray[Any]:
-    """H×W×C, of all values that a dtype has."""
+    """Draw an array H×W×C over the whole range of an integer dtype, or normal floats."""
     rng = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "f":
         return (rng.normal(size=(*size, channels)) * 1000).astype(dtype)
@@ -22,7 +22,7 @@ def numbers(dtype: str, channels: int, size: tuple[int, int] = (37, 53), seed: i
 
 
 def _differences(block: NDArray[Any], predictor: int) -> NDArray[Any]:
-    """Rows × columns × samples as a predictor leaves them."""
+    """Apply a TIFF predictor to a block of rows × columns × samples."""
     if predictor == 2:
         levels = block.view(f"{block.dtype.byteorder}u{block.dtype.itemsize}".replace("|", "")).copy()
         levels[:, 1:] -= levels[:, :-1].copy()
@@ -41,7 +41,7 @@ def tiff(
     planar: bool = False, predictor: int = 1, packed: bool = False, photometric: int | None = None,
     extra: int | None = None, turn: int = 1, big: bool = False,
 ) -> bytes:  # fmt: skip
-    """A TIFF of arrays H×W×C, a page each; of strips, or of tiles."""
+    """Encode arrays H×W×C as a TIFF, a page each, in strips or tiles."""
     data = bytearray((b"II" if order == "<" else b"MM") + struct.pack(order + "H", 42 + big))
     data += struct.pack(order + "HHQ", 8, 0, 0) if big else struct.pack(order + "I", 0)
     link, place = len(data) - (8 if big else 4), "Q" if big else "I"
@@ -85,7 +85,7 @@ def tiff(
 
 
 def png(array: NDArray[np.uint16], turn: int = 1) -> bytes:
-    """A PNG of 16 bits of an array of grey, grey and alpha, RGB or RGBA; rows with the filter Sub."""
+    """Encode grey, grey and alpha, RGB or RGBA as a 16-bit PNG, rows with the filter Sub."""
     height, width, samples = array.shape
     rows = array.astype(">u2").view(np.uint8).reshape(height, -1)
     left = np.pad(rows, [(0, 0), (2 * samples, 0)])[:, : -2 * samples]
@@ -99,20 +99,20 @@ def png(array: NDArray[np.uint16], turn: int = 1) -> bytes:
 
 
 def pnm(array: NDArray[np.uint16], most: int = 65535) -> bytes:
-    """A PGM or PPM of 16 bits."""
+    """Encode a 16-bit PGM or PPM."""
     height, width, samples = array.shape
     return f"P{5 if samples == 1 else 6} {width} {height} {most}\n".encode() + array.astype(">u2").tobytes()
 
 
 def npy(array: NDArray[Any]) -> bytes:
-    """An array as numpy saves it."""
+    """Encode an array as `.npy`."""
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
 
 
 def turned(array: NDArray[Any], how: int) -> NDArray[Any]:
-    """An array as EXIF's orientation wants it seen."""
+    """Turn an array by an EXIF orientation, 1 to 8."""
     moves: dict[int, Any] = {
         1: lambda a: a, 2: lambda a: a[:, ::-1], 3: lambda a: a[::-1, ::-1], 4: lambda a: a[::-1],
         5: lambda a: a.swapaxes(0, 1), 6: lambda a: a[::-1].swapaxes(0, 1),

@@ -1,4 +1,4 @@
-"""Small images in every format and mode, made by Pillow, with the arrays that they must be read as."""
+"""Small images in every format and mode, encoded by Pillow, with the arrays to read back."""
 
 import io
 import struct
@@ -27,7 +27,7 @@ PALETTE = np.array([[i * 16, 255 - i * 9, (i * 53) % 256] for i in range(16)], n
 
 @dataclass(frozen=True)
 class Picture:
-    """A file, and its pixels as stored (before EXIF), H×W×C."""
+    """An encoded image, and its pixels as stored (before EXIF orientation), H×W×C."""
 
     name: str
     data: bytes
@@ -59,7 +59,7 @@ def exif(orientation: int) -> bytes:
 
 
 def all_images() -> list[Picture]:
-    """One of each."""
+    """Encode an image in each format and mode."""
     rgb, grey, one = Image.fromarray(RGB), Image.fromarray(GREY), Image.fromarray(BITS * 255).convert("1")
     rgba, deep = Image.fromarray(np.dstack([RGB, ALPHA])), Image.fromarray(DEEP)
     grey_alpha = Image.merge("LA", (grey, Image.fromarray(ALPHA)))
@@ -114,7 +114,7 @@ def all_images() -> list[Picture]:
     return out
 
 
-# JPEGs of every kind that region decoding tells apart, small and full of detail.
+# Small JPEGs with fine detail, of every kind that region decoding distinguishes.
 
 
 SAMPLINGS = {"4:4:4": 0x111111, "4:2:2": 0x211111, "4:2:0": 0x221111, "4:4:0": 0x121111, "4:1:1": 0x411111}
@@ -122,7 +122,7 @@ SAMPLINGS = {"4:4:4": 0x111111, "4:2:2": 0x211111, "4:2:0": 0x221111, "4:4:0": 0
 
 @dataclass(frozen=True)
 class Jpeg:
-    """What is encoded, and how; `components` are 1 for grey, 3 for colour, 4 for CMYK."""
+    """The parameters of a JPEG; `components` are 1 for grey, 3 for colour, 4 for CMYK."""
 
     height: int
     width: int
@@ -169,11 +169,11 @@ JPEGS = st.builds(
 
 
 def decode_image(data: bytes, **how: Any) -> NDArray[np.uint8]:
-    """The pixels of a whole image, as the readers of files have them; arguments as `encoded` has them."""
+    """Decode a whole image as the readers of files do; arguments as in `images.encoded.encoded`."""
     return decoding.encoded(data, **how).array()
 
 
-# Baseline JPEGs with blocks of luma and chroma in any layout: a small encoder, because others know five.
+# A small encoder of baseline JPEGs with any sampling factors, since other encoders support only five layouts.
 
 
 ORDER = [
@@ -182,7 +182,7 @@ ORDER = [
     *(54, 47, 55, 62, 63),
 ]  # fmt: skip
 Layout = tuple[tuple[int, int], ...]
-# What libjpeg reads, and TurboJPEG has no name for: of each component its blocks across and down.
+# Sampling factors (across and down, by component) that libjpeg decodes but TurboJPEG has no name for.
 LAYOUTS: list[Layout] = [
     tuple((int(blocks[0]), int(blocks[1])) for blocks in layout.split())
     for layout in (
@@ -193,14 +193,14 @@ LAYOUTS: list[Layout] = [
 
 
 class _Bits:
-    """Bits, stuffed as JPEGs have them."""
+    """A writer of Huffman-coded bits with JPEG's byte stuffing."""
 
     def __init__(self, lengths: tuple[int, int]) -> None:
         self.out, self._text = bytearray(), ""
         self.of_dc, self._of_ac = lengths
 
     def ac(self, symbol: int) -> tuple[int, int]:
-        """A code and its length: one of 2 bits, 00, for the end of a block, the others from 0100... on."""
+        """Return a code and its length: 00 for the end of a block, the others from 0100... on."""
         place = _SYMBOLS.index(symbol)
         return (0, 2) if place == 0 else ((1 << (self._of_ac - 2)) + place - 1, self._of_ac)
 
@@ -222,15 +222,15 @@ def odd_jpeg(
     step: int = 12,
     lengths: tuple[int, int] = (5, 9),
 ) -> bytes:
-    """A JPEG of noise on waves.
+    """Encode a JPEG of noise on waves.
 
     Args:
         size: rows and columns.
-        layout: of each component its blocks across and down in a minimum coded unit.
-        seed: of the noise.
-        restart: units between restart markers.
-        step: of quantisation: the larger, the smaller the file.
-        lengths: of codes of DC, 4 to 16 bits, and of AC, 9 to 16.
+        layout: sampling factors of each component, across and down.
+        seed: seed of the noise.
+        restart: minimum coded units between restart markers; 0: none.
+        step: quantisation step; a larger one gives a smaller file.
+        lengths: bits of DC codes, 4 to 16, and of AC codes, 9 to 16.
     """
     height, width = size
     across, down = max(h for h, _ in layout), max(v for _, v in layout)
@@ -263,7 +263,7 @@ def _coefficients(rows: int, columns: int, step: int, seed: int) -> NDArray[np.i
 
 
 def _block(bits: _Bits, values: NDArray[np.int64], before: int) -> int:
-    """Its bits; codes of DC are the size, of AC the byte of run and size, or the end."""
+    """Write a block and return its DC; DC symbols are the size, AC symbols run and size, or the end of block."""
     _number(bits, int(values[0]) - before, lambda size: (size, bits.of_dc))
     run = 0
     for value in values[1:]:
@@ -309,7 +309,7 @@ FRACTIONS = st.tuples(*[st.floats(0, 1, exclude_max=True)] * 4)
 
 
 def corners_in(image: decoding.Encoded, fractions: tuple[float, ...], reduce: int = 1) -> Corners:
-    """A part of an image, from four numbers of 0 to 1."""
+    """Return the corners of a part of an image, from four numbers in [0, 1)."""
     height, width, _ = image.shape
     y0, x0 = (int(part * size) // reduce * reduce for part, size in zip(fractions, (height, width), strict=False))
     y1, x1 = y0 + 1 + int(fractions[2] * (height - y0)), x0 + 1 + int(fractions[3] * (width - x0))
@@ -325,13 +325,13 @@ def cut(whole: NDArray[np.uint8], corners: Corners, reduce: int = 1) -> NDArray[
 
 
 def bands(count: int, dtype: Any = np.uint8, size: tuple[int, int] = (50, 70)) -> np.ndarray:
-    """Smooth in both directions, and another ramp in each band."""
+    """Draw an image that is smooth in both directions, with another ramp in each band."""
     y, x, band = np.ogrid[: size[0], : size[1], :count]
     return ((3 * y + (band + 1) * x) % 251).astype(dtype) * (257 if dtype == np.uint16 else 1)
 
 
 def bands_tiff(image: np.ndarray, packing: str = "raw", photometric: int = 2, extra: int = 0, pages: int = 1) -> bytes:
-    """A TIFF of bands side by side: a grey one that Pillow writes, with another directory in front of its own."""
+    """Encode interleaved bands as a TIFF: Pillow's grey TIFF with a new directory in place of its own."""
     height, width, count = image.shape
     buffer = io.BytesIO()
     Image.fromarray(image.reshape(height, -1)).save(buffer, "TIFF", compression=packing)

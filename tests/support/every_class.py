@@ -1,4 +1,4 @@
-"""Every class that a recipe may name, with arguments that bring out what it does, and images that differ a little."""
+"""Every class that a recipe may name, with arguments that bring out its effect, and images that differ a little."""
 
 import pickle
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ Pool = tuple[tuple[str, dict[str, Any]], ...]
 
 
 def pool(text: str) -> Pool:
-    """Classes and their arguments, listed as recipes list steps."""
+    """Parse classes and their arguments from a list in the form of recipes."""
     steps = yaml.safe_load(f"[{text}]")
     return tuple((step, {}) if isinstance(step, str) else next(iter(step.items())) for step in steps)
 
 
 SIZE = (68, 76)
-# In place of no argument at all, and beside it.
+# Arguments of classes that need some (_NEEDED), and further variants of classes (_BESIDE).
 _LAW = {"avg": {"mean": 140, "std": 9}, "std": {"mean": 20, "std": 3}}
 TEMPLATE = {"color_space": "LAB", "L": _LAW, "A": _LAW, "B": _LAW}
 REFERENCE = str(Path(__file__).parents[2] / "docs" / "steps" / "AugMix.jpg")
@@ -92,7 +92,7 @@ _BESIDE = pool("""
     XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5, fill: inpaint_telea},
     XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5, fill: inpaint_ns}
 """)
-# Slow on every call: a few samples must do.
+# Classes that are slow on every call; tests try few samples.
 SLOW = frozenset({"Superpixels", "HEStain", "GlassBlur"})
 STEPS = tuple(
     Step(name, Arguments(args), p=1.0, site=f"{name}#1")
@@ -105,7 +105,7 @@ EACH = pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step.name} {st
 
 @cache
 def pictures(seed: int, dtype: str) -> tuple[np.ndarray, ...]:
-    """Noisy, smooth, nearly grey, flat, dark, bright and gaudy images; floats lie anywhere between levels."""
+    """Draw noisy, smooth, nearly grey, flat, dark, bright and gaudy images; floats may lie between levels."""
     draw = np.random.default_rng(seed)
     height, width = SIZE
     shape = (height, width, 3)
@@ -123,13 +123,13 @@ def pictures(seed: int, dtype: str) -> tuple[np.ndarray, ...]:
     )
     if dtype == "uint8":
         return tuple(np.clip(one, 0, 255).astype(np.uint8) for one in made)
-    # Halves between levels too, which a last bit moves up or down.
+    # Include halves between levels, whose rounding depends on the last bit.
     between = [np.floor(one) + draw.choice((0.0, 0.5, 0.25), shape) for one in made]
     return tuple((np.clip(one, 0, 255) / 255).astype(np.float32) for one in between)
 
 
 def neighbour(image: np.ndarray, seed: int) -> np.ndarray:
-    """An image that differs by a level, or in float32 by some last bits: at random, everywhere, or here and there."""
+    """Change an image by a level, or float32 by some last bits: at random, everywhere, or in 5% of the values."""
     draw = np.random.default_rng(seed + 77)
     unit, most = (1.0, 255) if image.dtype == np.uint8 else ((3e-7, 2e-5)[seed // 3 % 2], 1.0)
     moved = (
@@ -141,7 +141,7 @@ def neighbour(image: np.ndarray, seed: int) -> np.ndarray:
 
 
 def mask_of(seed: int) -> np.ndarray:
-    """A mask with a few patches."""
+    """Draw a mask with a few patches."""
     draw = np.random.default_rng(seed)
     mask = np.zeros(SIZE, np.uint8)
     for _ in range(2 + seed % 3):
@@ -152,14 +152,14 @@ def mask_of(seed: int) -> np.ndarray:
 
 @contextmanager
 def states() -> Iterator[list[bytes]]:
-    """What has become of every generator that steps make for themselves while the block runs, once it is left."""
+    """Collect, at the exit of the block, the states of all generators that steps create inside."""
     made: list[np.random.Generator] = []
     found: list[bytes] = []
     true = np.random.default_rng
 
     def recorded(seed: Any = None) -> np.random.Generator:
         one = true(seed)
-        # One without a seed is what a transform is born with; its key replaces it. Kernels are probed with seed 0.
+        # A transform is constructed with an unseeded generator, which its key replaces. Probes of kernels use seed 0.
         if seed is not None and not (isinstance(seed, int) and seed == 0):
             made.append(one)
         return one
@@ -173,7 +173,7 @@ def states() -> Iterator[list[bytes]]:
 
 
 class Ran(NamedTuple):
-    """What a step has made of an image, where its generators stand afterwards, and its parameters."""
+    """The result of a step: its image, the states of its generators, and its parameters."""
 
     image: np.ndarray
     drawn: list[bytes]
@@ -181,7 +181,7 @@ class Ran(NamedTuple):
 
 
 def run(step: Step, index: int, image: np.ndarray, mask: np.ndarray) -> Ran:
-    """A step carried out under a fixed key."""
+    """Run a step under a fixed key."""
     made = construct(step)
     if step.name == "ResizeToTarget":
         made.size = (30, 32)  # as the pipeline of a pair does

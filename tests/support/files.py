@@ -1,4 +1,4 @@
-"""Recipes in files."""
+"""Load recipes from files."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from augrecipes.recipe.parse import load
 
 
 def parse_file(path: Path) -> tuple[Recipe | None, tuple[Diagnostic, ...]]:
-    """The recipe of a file, or what is wrong with it."""
+    """Return the recipe of a file, or None and its problems."""
     try:
         return load(path), ()
     except RecipeError as error:

@@ -1,4 +1,4 @@
-"""Small folders of images, of pairs and of bags; and tar archives, some with headers that nobody should write."""
+"""Small folders of images, pairs and bags; and tar archives, some with malformed headers."""
 
 import io
 import json
@@ -30,7 +30,7 @@ eval:
 
 
 def draw(path: Path, seed: int, size: tuple[int, int] = (32, 28)) -> Path:
-    """Write noise as an image."""
+    """Write an image of noise, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(seed).integers(0, 256, (*size, 3), dtype=np.uint8)
     assert cv2.imwrite(str(path), noise)
@@ -38,7 +38,7 @@ def draw(path: Path, seed: int, size: tuple[int, int] = (32, 28)) -> Path:
 
 
 def class_folders(root: Path, classes: Sequence[str] = ("cat", "dog", "emu"), each: int = 4) -> Path:
-    """A folder of class folders."""
+    """Write a folder of class folders, and return it."""
     for k, name in enumerate(classes):
         for i in range(each):
             draw(root / name / f"{i}.png", seed=100 * k + i)
@@ -63,7 +63,7 @@ SIZES = {"slide-a": 5, "slide-b": 3, "slide-c": 7, "slide-d": 4}
 
 
 def bag_folders(root: Path, sizes: Mapping[str, int] | None = None) -> Path:
-    """A folder of bags of noisy tiles, whose names tell their places."""
+    """Write a folder of bags of noisy tiles, named by their positions, and return it."""
     for b, (bag, n) in enumerate((SIZES if sizes is None else sizes).items()):
         (root / bag).mkdir(parents=True, exist_ok=True)
         for k in range(n):
@@ -75,7 +75,7 @@ Image = NDArray[np.uint8]
 
 
 def pair_recipe(scale: int = 4, crop: int = 8, more: str = "") -> Recipe:
-    """A crop of `crop` small pixels, and the eight symmetries."""
+    """Return a recipe of pairs: a crop of `crop` low-resolution pixels, and the eight symmetries."""
     text = f"""
 version: 1
 recipe: pairs
@@ -92,7 +92,7 @@ output: {{dtype: uint8, layout: hwc}}
 
 
 def scene(seed: int, size: tuple[int, int] = (96, 128), channels: int = 3) -> Image:
-    """Blobs of all sizes, uint8 H×W×C: something to see at every scale."""
+    """Draw blobs of several sizes, uint8 H×W×C, with detail at every scale."""
     draw = np.random.default_rng(seed)
     image = np.zeros((*size, channels), np.float32)
     for sigma in (1.5, 4, 12):
@@ -103,7 +103,7 @@ def scene(seed: int, size: tuple[int, int] = (96, 128), channels: int = 3) -> Im
 
 
 def reduced(image: Image, scale: int) -> Image:
-    """Every target pixel the mean of scale × scale; what is left over at the end is cut off."""
+    """Average blocks of scale × scale pixels; incomplete blocks at the end are cut off."""
     height, width = image.shape[0] // scale, image.shape[1] // scale
     cut = image[: height * scale, : width * scale]
     small: Image = cv2.resize(cut, (width, height), interpolation=cv2.INTER_AREA)
@@ -111,7 +111,7 @@ def reduced(image: Image, scale: int) -> Image:
 
 
 def save(path: Path, image: Image) -> Path:
-    """Write RGB or grey pixels, in the format of the name."""
+    """Write RGB, RGBA or grey pixels in the format of the file name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     stored = image if image.ndim == 2 or image.shape[2] == 1 else image[..., [2, 1, 0, 3][: image.shape[2]]]
     assert cv2.imwrite(str(path), stored)
@@ -126,7 +126,7 @@ def make_pairs(
     low: str = "{}x4",
     kind: str = "png",
 ) -> Path:
-    """`root/HR` and `root/LR`, one scene a name."""
+    """Write `root/HR` and `root/LR`, a scene per name, and return `root`."""
     for seed, name in enumerate(names):
         image = scene(seed, size)
         save(root / "HR" / f"{name}.{kind}", image)
@@ -135,7 +135,7 @@ def make_pairs(
 
 
 def listed_images(root: Path) -> Path:
-    """A CSV file of 8 images with everything that a CSV file may say."""
+    """Write 8 images and a CSV file that lists them with every supported column, and return the file."""
     numbers = np.random.default_rng(0)
     rows = ["image,mask,label,split,group,weight,boxes,keypoints"]
     for i in range(8):
@@ -156,14 +156,14 @@ def listed_images(root: Path) -> Path:
 
 
 def waves(height: int, width: int, k: int = 0) -> NDArray[np.uint8]:
-    """An image of waves, RGB; each `k` has another."""
+    """Draw an RGB image of waves; each `k` gives another."""
     y, x = np.mgrid[:height, :width]
     made = np.stack([128 + 100 * np.sin(x / 9 + k), 128 + 100 * np.cos(y / (5 + k)), (x + y) % 256], axis=-1)
     return np.ascontiguousarray(made.astype(np.uint8))
 
 
 def draw_waves(folder: Path, count: int = 4, size: tuple[int, int] = (80, 100), form: str = "png") -> Path:
-    """Write `0.png` and further ones into a folder, which is made; the folder."""
+    """Write `0.png` and further images into a new folder, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     for k in range(count):
         assert cv2.imwrite(str(folder / f"{k}.{form}"), waves(*size, k))
@@ -175,7 +175,7 @@ EXTENSIONS = ("jpg", "cls", "json", "mask.png", "txt", "bin", "PNG")
 
 
 def header(name: bytes, size: int = 0, kind: bytes = b"0", **fields: bytes) -> bytes:
-    """One header with a right checksum; `fields` are put in as they are: `size`, `link`, `magic`, `prefix`."""
+    """Return a tar header with a correct checksum; `fields` are verbatim: `size_field`, `link`, `magic`, `prefix`."""
     block = bytearray(512)
     places = {"name": 0, "mode": 100, "size_field": 124, "link": 157, "magic": 257, "prefix": 345}
     said = {"name": name, "mode": b"0000644\0", "size_field": b"%011o\0" % size, "magic": b"ustar\x0000", **fields}
@@ -188,7 +188,7 @@ def header(name: bytes, size: int = 0, kind: bytes = b"0", **fields: bytes) -> b
 
 
 def member(name: bytes, data: bytes = b"", kind: bytes = b"0", **fields: bytes) -> bytes:
-    """A header, and what follows it."""
+    """Return a tar member: its header and its padded data."""
     return header(name, len(data), kind, **fields) + data + bytes(-len(data) % 512)
 
 
@@ -198,7 +198,7 @@ END = bytes(1024)
 def write(
     path: Path, files: Mapping[str, bytes] | Iterable[tuple[str, bytes]], format: int = tarfile.GNU_FORMAT
 ) -> Path:
-    """An archive of files."""
+    """Write an archive of files, and return its path."""
     with tarfile.open(path, "w", format=format) as archive:
         for name, data in files.items() if isinstance(files, Mapping) else files:
             info = tarfile.TarInfo(name)
@@ -208,7 +208,7 @@ def write(
 
 
 def random_archive(path: Path, rng: random.Random) -> Path:
-    """An archive of samples, with all that tar writes beside them: folders, long names, times in parts."""
+    """Write an archive of samples with other records of tar: folders, long names, fractional times."""
     format = rng.choice(FORMATS)
     with tarfile.open(path, "w", format=format) as archive:
         members = []
@@ -224,7 +224,7 @@ def random_archive(path: Path, rng: random.Random) -> Path:
             members += [f"{folder}{'n' * longer}{k}.{extension}" for extension in extensions]
         members += ["README", "._hidden.jpg"]
         if rng.random() < 0.3:
-            rng.shuffle(members)  # files of a sample do not stand side by side
+            rng.shuffle(members)  # so that the files of a sample are not adjacent
         for name in members:
             info = tarfile.TarInfo(name)
             data = contents(name.rpartition(".")[2].lower(), rng)
@@ -235,7 +235,7 @@ def random_archive(path: Path, rng: random.Random) -> Path:
 
 
 def contents(format: str, rng: random.Random) -> bytes:
-    """What a file of a format may hold."""
+    """Draw the content of a file by its extension."""
     if format == "cls":
         return b"%d" % rng.randrange(-5, 2000) + rng.choice((b"", b"\n"))
     if format == "json":
@@ -246,7 +246,7 @@ def contents(format: str, rng: random.Random) -> bytes:
 
 
 def grouped(path: Path) -> dict[str, dict[str, bytes]]:
-    """The files of each key by their extensions, as Python's own reader finds them."""
+    """Read the files of each key by extension with Python's own reader, as the reference."""
     found: dict[str, dict[str, bytes]] = {}
     with tarfile.open(path) as archive:
         for info in archive.getmembers():

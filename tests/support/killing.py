@@ -1,11 +1,11 @@
-"""Kills a process that writes a store, with SIGKILL, at each of its system calls, and looks at what is left.
+"""Kill a process that writes a store, with SIGKILL, at each of its file operations, and check what remains.
 
     python -m support.killing FORMAT STEP SEED [PLANTED]
     python -m support.killing parts KILLS SEED [PLANTED]
 
-The writer is a fork that counts what it does to the disk (writes, syncs, and every call of Python's that names a path)
-and kills itself at one count, in the middle of a write after a random part of it; packers of parts and mergers do so
-at counts drawn by chance, `KILLS` times. Prints a line of JSON.
+The writer is a fork that counts its file operations (writes, syncs, and every audited call of Python that names a path)
+and kills itself at one count; a write is cut at a random position. Packers of parts and mergers are killed at random
+counts, `KILLS` times. Prints a line of JSON.
 """
 
 import json
@@ -45,7 +45,7 @@ def die() -> NoReturn:
 
 
 class Counting:
-    """Counts what this process does to the disk, from construction on, and ends it at count `last`."""
+    """A counter of this process's file operations that kills it at count `last`."""
 
     def __init__(self, folder: Path, last: int, rng: random.Random) -> None:
         self.count, self.last, self.rng, self.folder = 0, last, rng, str(folder)
@@ -76,7 +76,7 @@ class Counting:
 
 
 def in_a_fork(work: Callable[[], int]) -> tuple[int, int]:
-    """Runs `work` in a fork: the signal that ended it, and the count that it returned."""
+    """Run `work` in a fork; return the signal that ended it (0: none), and the count that it returned."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -94,7 +94,7 @@ def in_a_fork(work: Callable[[], int]) -> tuple[int, int]:
 
 
 def what_is_left(path: Path, wanted: str) -> str:
-    """none, whole, or what is wrong."""
+    """Return `none` or `whole`, or the problems of the store."""
     if not path.exists():
         return "none"
     try:
@@ -108,7 +108,7 @@ def what_is_left(path: Path, wanted: str) -> str:
 
 
 def publish_too_early(folder: Path, *rest: Any) -> None:
-    """Planted: the rename comes before the index."""
+    """A planted fault: rename the folder before its index is written."""
     path = folder.parent.with_name("s")
     folder.rename(path)
     publish_well(path, *rest)
@@ -116,7 +116,7 @@ def publish_too_early(folder: Path, *rest: Any) -> None:
 
 
 def refused(path: Path, format: str) -> int:
-    """A writer where a store is already: it says so, and clears up what a killed one left behind."""
+    """Open a writer over a finished store, which clears up after a killed one; 1 if it refuses, as it must."""
     try:
         stores.write(path, format)
     except StoreError as error:
@@ -128,7 +128,7 @@ publish_well = writer.publish
 
 
 def kill_writers(format: str, step: int, seed: int, planted: str = "") -> dict[str, Any]:
-    """Kills at every `step`-th count, and at a second one while the run is resumed."""
+    """Kill a writer at every `step`-th count, sometimes again while it resumes."""
     rng = random.Random(seed)
     if planted:
         writer.publish = publish_too_early  # type: ignore[attr-defined]
@@ -142,7 +142,7 @@ def kill_writers(format: str, step: int, seed: int, planted: str = "") -> dict[s
             return counting.count
 
         def killed(last: int) -> str:
-            """What is left after a run that ends at `last`."""
+            """Kill a run at count `last`, and return what remains."""
             ended, _ = in_a_fork(lambda: pack(last))
             if ended != signal.SIGKILL:
                 return f"ended by {ended}"
@@ -155,7 +155,7 @@ def kill_writers(format: str, step: int, seed: int, planted: str = "") -> dict[s
             shutil.rmtree(path.parent)
             path.parent.mkdir()
             left = killed(last)
-            if left == "none" and rng.random() < 0.5:  # once more, while the run is resumed
+            if left == "none" and rng.random() < 0.5:  # kill again, while the run resumes
                 killed(rng.randint(1, total))
             in_a_fork(lambda: pack(-1) if not path.exists() else refused(path, format))
             if (resumed := what_is_left(path, wanted)) != "whole":
@@ -172,7 +172,7 @@ def kill_writers(format: str, step: int, seed: int, planted: str = "") -> dict[s
         return found
 
 
-# Packers of parts and mergers, forks that end themselves at calls drawn by chance.
+# Packers of parts and mergers, in forks that kill themselves at random counts.
 
 
 RECIPE = parse_text("{version: 1, recipe: r, steps: [Resize: {height: 12, width: 10}, D4]}")
@@ -180,7 +180,7 @@ PARTS = 3
 
 
 def state_of(folder: Path, wanted: Any) -> str:
-    """none, whole, or what is wrong with what passes for a store."""
+    """Return `none` or `whole`, or the problem of a folder that has an index."""
     if not (folder / "index.json").exists():
         return "none"
     try:
@@ -194,7 +194,7 @@ def state_of(folder: Path, wanted: Any) -> str:
 
 
 def plant_in_parts(planted: str) -> None:
-    """Planted: the index of parts is written before their columns."""
+    """Plant a fault, if asked: the index of parts is written before their columns."""
     if planted == "early":
         real, waiting = index.write_file, dict[Path, bytes]()
 
@@ -211,13 +211,13 @@ def plant_in_parts(planted: str) -> None:
 
 
 class Killer:
-    """Runs work in forks, some of which end themselves."""
+    """A runner of work in forks, some of which it kills."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.rng, self.kills = folder, random.Random(seed), 0
 
     def run(self, work: Callable[[], Any], last: int = -1) -> int:
-        """Does it, up to the call `last`; how many there were."""
+        """Run work, killed at count `last` if it gets there, and return its count."""
         seed = self.rng.random()
 
         def counted() -> int:
@@ -230,12 +230,12 @@ class Killer:
         return calls
 
     def killed(self, work: Callable[[], Any], calls: int) -> None:
-        """Kills it somewhere, or lets it end, where it has fewer calls by now."""
+        """Run work, killed at a random count; it ends by itself if it has fewer operations left."""
         self.run(work, self.rng.randint(1, calls))
 
 
 def kill_packers(kills: int, seed: int, planted: str = "") -> dict[str, Any]:
-    """Packs parts in an order drawn by chance and merges them, each way, killed again and again."""
+    """Pack parts in random order and merge them, killed again and again."""
     wrong: list[str] = []
     plant_in_parts(planted)
     with stores.quick_folder() as root:

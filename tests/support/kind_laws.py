@@ -1,6 +1,6 @@
-"""What must hold for a dataset of any kind, as functions that raise AssertionError where it does not.
+"""Laws of datasets of every kind: functions that raise AssertionError if a law is broken.
 
-Each takes `make(**options)`, which opens a dataset of 12 samples; some take it with a `subset`, `mode` or `seed`.
+Each takes `make(**options)`, which opens a dataset of 12 samples, with a `mode` or `seed` in some.
 """
 
 import pickle
@@ -31,17 +31,17 @@ def listing(ds: Any, batch_size: int = 1, **options: Any) -> Loader:
 
 
 def run(ds: Any, batch_size: int = 1, **options: Any) -> list[bytes]:
-    """One pass, in order."""
+    """Return the samples of a pass, in order."""
     return [pixels(sample) for sample in samples(listing(ds, batch_size, **options))]
 
 
 def direct(ds: Any, epoch: int = 0) -> list[bytes]:
-    """The samples of an epoch, without a loader."""
+    """Return the samples of an epoch, read without a loader."""
     return [pixels(ds[epoch, i]) for i in range(len(ds))]
 
 
 def drawn(sample: dict[str, Any]) -> bytes:
-    """The pixels alone."""
+    """Return the pixels of a sample, without its coordinates."""
     return b"".join(value.tobytes() for key, value in sorted(arrays(sample).items()) if key != "coords")
 
 
@@ -72,7 +72,7 @@ def set_epoch_is_heard(make: Make) -> None:
 
 @law
 def no_two_samples_share_their_draws(make: Make) -> None:
-    """Draws of other epochs, seeds, indices and repeats are other draws: with the same files too."""
+    """Other epochs, seeds and repeats give other draws for the same file."""
     ds, other = make(), make(seed=4)
     same_files = [drawn(ds[0, 5]), drawn(ds[1, 5]), drawn(ds[0, 5 + N]), drawn(ds[0, 5 + 2 * N]), drawn(other[0, 5])]
     assert len(set(same_files)) == len(same_files)
@@ -89,7 +89,7 @@ def repeats_are_the_same_file_with_other_draws(make: Make) -> None:
     assert longer[0, 30]["index"] == 3 * N  # beyond every index of the longer one
 
 
-# Every way of reading; `processes` are forked here.
+# Every backend; tests fork the `processes`.
 BACKENDS: tuple[dict[str, Any], ...] = (
     {"backend": "batches"},
     *({"backend": "threads", "num_workers": n} for n in (1, 3)),
@@ -99,7 +99,7 @@ BACKENDS: tuple[dict[str, Any], ...] = (
 
 @law
 def backends_do_not_matter(make: Make) -> None:
-    """Batches that were all kept until the end hold what was read one by one, whoever read them and how far ahead."""
+    """Batches kept until the end equal the samples read one by one, for every backend and prefetch."""
     ds = make()
     expected = [sorted(direct(ds, epoch)) for epoch in (0, 1)]
     order = [s["index"] for s in samples(listing(ds, shuffle=True))]
@@ -113,7 +113,7 @@ def backends_do_not_matter(make: Make) -> None:
 
 @law
 def batches_belong_to_the_user(make: Make) -> None:
-    """What the user writes into a batch is seen nowhere else."""
+    """Writing into a batch changes no other sample."""
     ds = make()
     expected = direct(ds)
     for options in BACKENDS:
@@ -232,7 +232,7 @@ def samples_own_their_memory(make: Make) -> None:
 
 @law
 def records_replay_samples(make: Make) -> None:
-    """With `save_applied_params` the samples are the same, and the draws come along."""
+    """With `save_applied_params` the samples are the same, and record their draws."""
     ds, telling = make(), make(save_applied_params=True)
     for i in (0, 5):
         sample = telling[i]
@@ -246,5 +246,5 @@ OF_THE_LOADER = {
     "shards_share_the_samples_out",
     "views_pass_epochs_on",
 }
-"""What the loader and the base of all datasets do, which is asked of few of them."""
+"""Laws of the loader and of the base class of datasets, which are tried on few kinds."""
 OF_SAMPLES = sorted(LAWS.keys() - OF_THE_LOADER)

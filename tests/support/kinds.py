@@ -1,4 +1,4 @@
-"""Twelve samples of every kind of dataset, from files and from packed stores, for laws that all of them obey."""
+"""Twelve samples of every kind of dataset, from files and from packed stores, for the laws of all kinds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,15 +55,15 @@ eval:
 
 @dataclass(frozen=True)
 class Kind:
-    """How to make a dataset of one kind.
+    """How to make a dataset of a kind.
 
     Attributes:
-        name: as in recipes.
-        dataset: its class.
-        recipe: text.
+        name: the kind's name in recipes.
+        dataset: the dataset's class.
+        recipe: the text of a recipe.
         fill: writes the files of N samples below a folder.
-        where: the dataset's first argument, by that folder.
-        files: the file that reading a sample begins with, below that folder, by its number.
+        where: returns the dataset's first argument for that folder.
+        files: returns the first file that a sample reads, relative to that folder, by sample number.
     """
 
     name: str
@@ -77,11 +77,11 @@ class Kind:
         return self.name
 
     def open(self, root: Path, recipe: str | None = None, **options: Any) -> RecipeDataset:
-        """The dataset over a folder that `fill` filled."""
+        """Open the dataset of a folder that `fill` filled."""
         return self.dataset(self.where(root), parse_text(recipe or self.recipe), **options)  # type: ignore[no-any-return]
 
     def renamed(self) -> str:
-        """A recipe of other steps."""
+        """Return the recipe with another step."""
         return self.recipe.replace("RandomBrightnessContrast", "RandomGamma")
 
 
@@ -119,13 +119,13 @@ by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 def arrays(sample: dict[str, Any]) -> dict[str, np.ndarray]:
-    """What a sample holds in tensors, and in lists of such, by key."""
+    """Return the tensors of a sample, also those in lists, as arrays by key."""
     listed = {f"{key} {k}": one for key, of in sample.items() if isinstance(of, list) for k, one in enumerate(of)}
     return {key: value.numpy() for key, value in {**sample, **listed}.items() if hasattr(value, "numpy")}
 
 
 def pixels(sample: dict[str, Any]) -> bytes:
-    """Every bit of a sample's tensors, and what it is called."""
+    """Return all bytes of a sample's tensors, with its label, index and path."""
     parts = [value.tobytes() for _, value in sorted(arrays(sample).items())]
     return b"".join([*parts, repr([sample[k] for k in ("label", "index", "path") if k in sample]).encode()])
 
@@ -139,7 +139,7 @@ def agree(a: Any, b: Any, epochs: tuple[int, ...] = (0, 3)) -> bool:
 
 
 def samples(loader: Any) -> list[dict[str, Any]]:
-    """The samples of a pass of a loader with `collate="list"`, in order."""
+    """Return the samples of a pass of a loader with `collate="list"`, in order."""
     return [
         {key: int(values[i]) if key in ("label", "index") else values[i] for key, values in batch.items()}
         for batch in loader
@@ -156,7 +156,7 @@ BAKED = {
 
 
 def beginning(recipe: str, step: str) -> str:
-    """The recipe with one more step in front of both sections."""
+    """Return the recipe with a step prepended to both sections."""
     first = "shared:\n" if "shared:\n" in recipe else "steps:\n"
     return recipe.replace(first, f"{first}  - {step}\n", 1).replace("eval:\n", f"eval:\n  - {step}\n", 1)
 
@@ -166,13 +166,13 @@ def recipe_of(kind: Kind) -> str:
 
 
 def data_of(kind: Kind, root: Path) -> Any:
-    """What is packed of the files below `root`."""
+    """Return the data argument of `pack` for the files below `root`."""
     given = kind.where(root)
     return {key: str(path) for key, path in given.items()} if isinstance(given, dict) else str(given)
 
 
 def packed(kind: Kind, root: Path, recipe: str | None = None, **options: Any) -> Path:
-    """The store of the files below `root`, packed when it is asked for first with this recipe and these options."""
+    """Return a store of the files below `root`, packed on the first call with these arguments."""
     asked = crc32(repr((recipe, sorted(options.items()))).encode())
     out = root.parent / f"{kind.name}-{asked:08x}"
     if not out.exists():
@@ -181,12 +181,12 @@ def packed(kind: Kind, root: Path, recipe: str | None = None, **options: Any) ->
 
 
 def open_packed(kind: Kind, root: Path, **options: Any) -> Packed:
-    """The dataset over the store of the files below `root`."""
+    """Open the packed dataset of the files below `root`."""
     return Packed(packed(kind, root), parse_text(recipe_of(kind)), **options)
 
 
 def folders(make: pytest.TempPathFactory) -> dict[str, Path]:
-    """A folder of each kind's files."""
+    """Write the files of each kind, and return the folders."""
     made = {kind.name: make.mktemp(kind.name) / "files" for kind in KINDS}
     for kind in KINDS:
         made[kind.name].mkdir()
@@ -194,10 +194,9 @@ def folders(make: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-# The images of image folders and of pairs as sources of a user's own, in every form that images come in.
+# The images of image folders and of pairs as a user's own sources, in every supported form of an image.
 
 
-# How one image, a file, may be given.
 FORMS: dict[str, Callable[[str], Any]] = {
     "array": read_image,
     "array that cannot be written to": lambda path: np.frombuffer(
@@ -215,12 +214,12 @@ FORMS: dict[str, Callable[[str], Any]] = {
 
 
 class Files:
-    """The files of an image folder, or of pairs, as dicts; pickles.
+    """A picklable source of dicts from the files of an image folder or of pairs.
 
     Args:
-        kind: of the folder.
-        root: it.
-        form: of the images.
+        kind: kind of the folder.
+        root: the folder.
+        form: form of the images, a key of FORMS.
     """
 
     def __init__(self, kind: Kind, root: Path, form: str) -> None:
@@ -240,7 +239,7 @@ class Files:
 
 
 def source_of(kind: Kind, root: Path, form: str = "array", recipe: str | None = None, **options: Any) -> Samples:
-    """`Samples` over the files of a kind."""
+    """Open `Samples` over the files of a kind."""
     return Samples(Files(kind, root, form), parse_text(recipe or kind.recipe), **options)
 
 
@@ -248,7 +247,7 @@ KINDS_GIVEN = (IMAGE, PAIR)
 
 
 def annotated() -> list[dict[str, Any]]:
-    """Rows with all that may lie on an image, and beside it."""
+    """Return rows with every annotation of an image, and further values."""
     rng = np.random.default_rng(5)
     return [
         {

@@ -1,4 +1,4 @@
-"""Libraries that the tests do without, where they are installed."""
+"""Optional libraries of the tests."""
 
 from importlib import import_module
 from typing import Any
@@ -9,7 +9,7 @@ from torch import library as operators
 
 
 def torchvision(name: str = "torchvision.transforms.v2") -> Any:
-    """A module of torchvision, where that is installed; built for another torch, it lacks operators of its own."""
+    """Import a module of torchvision, or skip the test; builds for another torch lack operators of their own."""
     try:
         with patch.object(operators, "register_fake", lambda *_, **__: lambda function: function):
             return import_module(name)

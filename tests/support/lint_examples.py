@@ -1,15 +1,15 @@
-"""The recipes in the examples of lints, docs/CODES.md."""
+"""The example recipes of lints in docs/CODES.md."""
 
 from augrecipes.recipe.codes import Code
 
 
 def example(entry: Code) -> str:
-    """A recipe that the lint speaks of."""
+    """Return the recipe that has the problem."""
     return _without(entry, "+")
 
 
 def mended(entry: Code) -> str:
-    """The recipe mended; no lint speaks of it."""
+    """Return the mended recipe, which no lint reports."""
     return _without(entry, "-")
 
 

@@ -1,4 +1,4 @@
-"""What a page of the docs asks its reader to do. Needs nothing but Python: `.ci/newcomer.py` reads README with it."""
+"""Read files, code and commands from a page of the docs. Needs nothing but Python, since `.ci/newcomer.py` uses it."""
 
 import re
 import shlex
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 
 def file_name(text: str) -> str | None:
-    """The name that a file shown on a page opens with."""
+    """Return the file name in the first line of a code block, if it has one."""
     name = re.match(r"# (\S+\.(?:yaml|py|toml))\n", text)
     return str(name[1]) if name else None
 
 
 def in_order(page: str) -> Iterator[tuple[str, list[str]]]:
-    """From top to bottom: ("file", [name, text]), ("python", [code]) and ("command", words)."""
+    """Yield ("file", [name, text]), ("python", [code]) and ("command", words) from top to bottom."""
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
         if name := file_name(block):
             yield "file", [name, block]

@@ -1,4 +1,4 @@
-"""Programs in tests: what they make by themselves, and faults that are planted in them."""
+"""Native programs in tests: samples run by programs alone, and faults planted in programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUN_BATCH = Program.run_batch
 
 
 def by_programs(pipeline: Any, index: int, sample: dict[str, Any], epoch: int = 2) -> dict[str, Any] | None:
-    """A sample as programs make it, from exit to exit; None where Python has to."""
+    """Run a sample by native programs, from exit to exit; None if it falls back to Python."""
     try:
         made: dict[str, Any] = pipeline.program_runner.run((epoch, index, 0), sample, np.empty)
     except PythonFallback:
@@ -23,7 +23,7 @@ def by_programs(pipeline: Any, index: int, sample: dict[str, Any], epoch: int = 
 
 
 def with_results(spoil: Callable[[np.ndarray], object], of: np.ndarray | None = None) -> Any:
-    """A fault for `Program.run_batch`: `spoil` changes the results in place; or only those `of` one image."""
+    """Return a faulty `Program.run_batch`: `spoil` changes results in place, or only those `of` one image."""
 
     def run_batch(self: Program, epoch: int, keys: Any, images: Any, rows: Any, *more: Any, **named: Any) -> Any:
         found: list[Any] = []
@@ -48,21 +48,21 @@ def _raise_last(result: np.ndarray) -> None:
 
 
 def one_level_off(of: np.ndarray | None = None) -> Any:
-    """A fault for `Program.run_batch`: the last value of a result is another."""
+    """Return a faulty `Program.run_batch` that changes the last value of a result."""
     return with_results(_raise_last, of)
 
 
 def a_step_too_far(
     self: Program, epoch: int, keys: Any, images: Any, rows: Any, begin: int = -1, *more: Any, **named: Any
 ) -> Any:
-    """A fault for `Program.run_batch`: a sample goes on one step too late behind an exit."""
+    """A faulty `Program.run_batch` that resumes a sample one step too late after an exit."""
     return RUN_BATCH(self, epoch, keys, images, rows, begin + (begin >= 0), *more, **named)
 
 
 def before_the_last_step(
     self: Program, epoch: int, keys: Any, images: Any, rows: Any, begin: int = -1, exits: Any = None, **named: Any
 ) -> Any:
-    """A fault for `Program.run_batch`: at an exit there is the image that came in."""
+    """A faulty `Program.run_batch` that returns the input image at an exit."""
     left = RUN_BATCH(self, epoch, keys, images, rows, begin, exits, **named)
     for k, reached in (exits or {}).items():
         exits[k] = ExitReached(reached.place, images[k])

@@ -1,8 +1,7 @@
-"""Where the pixels of an output come from, as coordinate ramps show it when they are sent through a pipeline.
+"""Source coordinates of output pixels, measured by sending coordinate ramps through a pipeline.
 
-Ramps are images whose pixels say where they lie. Bilinear sampling, averaging and cubic sampling are all exact on a
-ramp. They are not where it is folded at a border, or where the edge of an image is repeated: `Map.certain` leaves these
-pixels out.
+A ramp is an image whose pixels hold their coordinates. Bilinear sampling, averaging and cubic sampling are exact on a
+ramp, except where a border mode folds it or repeats an edge: `Map.certain` excludes these pixels.
 """
 
 from dataclasses import dataclass, replace
@@ -19,30 +18,30 @@ from augrecipes.ops.registry import chance
 from augrecipes.recipe.model import Arguments, Output, Step
 from augrecipes.verify.variants import moves_pixels
 
-MARK = np.float32(0.3701)  # what is beyond the image shows by this value being gone: no fill is likely to be it
-_KINK = 0.002  # px of the output: by how much a map bends from one px to the next, at a seam
+MARK = np.float32(0.3701)  # a constant channel that fills beyond the image do not have
+_KINK = 0.002  # px; a larger second difference of the map from one pixel to the next is a seam
 
 
 def ramps(height: int, width: int) -> np.ndarray:
-    """Column and row of each pixel in units of `unit`, and the mark, float32 H×W×3."""
+    """Return column and row of each pixel in units of `unit`, and the mark, float32 H×W×3."""
     y, x = np.mgrid[:height, :width].astype(np.float32)
     px = unit(height, width)
     return np.dstack([x / px, y / px, np.full_like(x, MARK)])
 
 
 def unit(height: int, width: int) -> np.float32:
-    """What px are divided by to lie in 0..1: a power of two, so that no place is rounded."""
+    """Return the divisor of px that maps them to [0, 1]: a power of two, so that no coordinate is rounded."""
     return np.float32(1 << max(height, width).bit_length())
 
 
 @dataclass(frozen=True)
 class Map:
-    """Where each pixel of an output comes from.
+    """The source coordinates of each pixel of an output.
 
     Attributes:
-        x: float32 H×W, px of the source from its first pixel's centre.
-        y: the same.
-        certain: bool H×W, what can be relied on: the image is shown there, off its edges and off all seams.
+        x: float32 H×W: column in px from the centre of the source's first pixel.
+        y: float32 H×W: row.
+        certain: bool H×W: whether both are reliable, inside the image and off its edges and all seams.
     """
 
     x: np.ndarray
@@ -51,7 +50,7 @@ class Map:
 
 
 def map_of(output: np.ndarray, size: tuple[int, int]) -> Map:
-    """The map that an output H×W×3 shows, which was `ramps` of `size` before."""
+    """Return the map of an output H×W×3 that a pipeline made from `ramps` of `size`."""
     x, y = (output[..., k] * unit(*size) for k in (0, 1))
     inside = np.abs(output[..., 2] - MARK) < 2e-6
     for values, length in ((x, size[1]), (y, size[0])):
@@ -60,14 +59,14 @@ def map_of(output: np.ndarray, size: tuple[int, int]) -> Map:
 
 
 def _grown(where: np.ndarray, by: int) -> np.ndarray:
-    """What is at most `by` px from where it is True."""
+    """Dilate a mask by `by` px."""
     return np.asarray(cv2.dilate(where.astype(np.uint8), np.ones((2 * by + 1, 2 * by + 1), np.uint8)), bool)
 
 
 def _seams(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Where a map has a kink: it folds at a border, or a step has repeated an edge.
+    """Find the kinks of a map, where a border mode folds it or repeats an edge.
 
-    A smooth map, of a perspective say, bends as much two px further; at a kink it does not.
+    The second difference of a smooth map, such as a perspective, is nearly the same two px away; at a kink it is not.
     """
     seams = np.zeros(x.shape, np.bool_)
     for values, out in ((x, seams), (y, seams), (x.T, seams.T), (y.T, seams.T)):
@@ -79,7 +78,7 @@ def _seams(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def only_moves(pipeline: Any, plan: Dtype) -> Any:
-    """A pipeline that runs of one of its plans only what moves pixels, on float32 images H×W×C."""
+    """Reduce a pipeline to the steps of one plan that move pixels, on float32 images H×W×C."""
     compiled = pipeline.compiled
     left = Plan(_moving(compiled.plans[plan].steps))
     recipe = replace(compiled.recipe, output=Output("float32", "hwc"), outputs=Arguments())
@@ -87,7 +86,7 @@ def only_moves(pipeline: Any, plan: Dtype) -> Any:
 
 
 def _moving(nodes: Steps) -> Steps:
-    """The nodes; what moves no pixel does nothing, and fused nodes of which nothing is left are gone."""
+    """Replace nodes that move no pixel by no-ops, and drop fused nodes without any that does."""
     left: list[Step] = []
     for node in nodes:
         if is_single(node):

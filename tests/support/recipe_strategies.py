@@ -1,4 +1,4 @@
-"""Hypothesis strategies: arguments that a class's schema accepts, recipes of them; and documents nearly recipes."""
+"""Hypothesis strategies: arguments that a class's schema accepts, recipes of them, and documents close to recipes."""
 
 import copy
 import pathlib
@@ -14,12 +14,12 @@ from augrecipes.ops.bounds import verdict
 from augrecipes.recipe import grammar
 from augrecipes.recipe.model import TOP, Arguments, Boxes, Inputs, Keypoints, Normalize, Output, Recipe, Step, label
 
-# What stands in recipes of pairs only is left out.
+# Without the classes that only recipes of pairs have.
 CLASSES = tuple(name for name in sorted(catalog.shipped()) if name not in ("Degrade", "ResizeToTarget"))
 
 
 def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
-    """Values that a schema accepts."""
+    """Draw values that a schema accepts."""
     if "anyOf" in schema:
         return st.one_of([values(part) for part in schema["anyOf"]])
     if "enum" in schema:
@@ -72,7 +72,7 @@ def _numbers(schema: Mapping[str, Any]) -> st.SearchStrategy[float]:
 
 
 def arguments(name: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments of a class, but `p` and `draws`, which goes with one `p`: what is required, and some of the rest."""
+    """Draw the required and some optional arguments of a class, without `p` and `draws`, which depends on `p`."""
     schema = catalog.shipped()[name]
     required = set(schema.get("required", ()))
     own = {key: values(part) for key, part in schema["properties"].items() if key not in ("p", "draws")}
@@ -83,7 +83,7 @@ def arguments(name: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 _P = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 1.0]))
-# Their rules tie arguments together in ways that random ones seldom meet.
+# Classes whose rules for combined arguments random arguments often meet.
 _EASY = (
     "HorizontalFlip",
     "RandomCrop",
@@ -98,7 +98,7 @@ _EASY = (
 
 @st.composite
 def steps(draw: st.DrawFn, depth: int = 2) -> Step:
-    """A step that the language accepts."""
+    """Draw a step that the recipe language accepts."""
     if depth and draw(st.integers(0, 4)) == 0:
         children = tuple(draw(st.lists(steps(depth=depth - 1), min_size=1, max_size=3)))
         name = draw(st.sampled_from(["SomeOf", "Sequential", "RandomOrder"]))
@@ -114,7 +114,7 @@ _NUMBERS = st.floats(0.01, 1).map(lambda number: (number,)) | st.tuples(*[st.flo
 
 @st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
-    """A recipe of kind image that the language accepts."""
+    """Draw a recipe of kind image that the recipe language accepts."""
     normalize = draw(st.none() | st.builds(Normalize, _NUMBERS, _NUMBERS))
     output = Output(
         layout=draw(st.sampled_from(["chw", "hwc"])),
@@ -146,7 +146,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
 
 Path = tuple[str | int, ...]
 
-# Between them they have every key of the language.
+# Recipes that together have every key of the language.
 WHOLE = list(yaml.safe_load_all(pathlib.Path(__file__).with_name("near_recipes.yaml").read_text(encoding="utf-8")))
 
 VALUES: list[Any] = [
@@ -164,7 +164,7 @@ NAMES = sorted(
 
 
 def places(value: Any, here: Path = ()) -> Iterator[Path]:
-    """Every place of a document, from the outside inwards."""
+    """Yield the path of every value of a document, from the outside inwards."""
     yield here
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
@@ -172,19 +172,19 @@ def places(value: Any, here: Path = ()) -> Iterator[Path]:
 
 
 def all_values(document: Any) -> Iterator[Any]:
-    """Every value of a document, from the outside inwards."""
+    """Yield every value of a document, from the outside inwards."""
     return (at(document, path) for path in places(document))
 
 
 def at(document: Any, path: Path) -> Any:
-    """What stands at a place."""
+    """Return the value at a path."""
     for key in path:
         document = document[key]
     return document
 
 
 def edits(value: Any) -> list[Any]:
-    """What may stand in place of a value; `...`: nothing."""
+    """Return replacements of a value; `...` deletes it."""
     found = [..., *VALUES, [value], str(value), {"odd": value}]
     if isinstance(value, int | float):
         found += [-value, value + 0.5, float(value), value * 1000]
@@ -198,7 +198,7 @@ def edits(value: Any) -> list[Any]:
 
 
 def edited(document: Any, path: Path, value: Any) -> Any:
-    """The document with something else at one place."""
+    """Return the document with the value at a path replaced."""
     if not path:
         return {} if value is ... else value
     fresh = copy.deepcopy(document)

@@ -1,9 +1,9 @@
-"""Stores elsewhere: `shop://`, a folder of this machine that counts, and fails as is told; and a server of S3.
+"""Remote stores: `shop://`, a local folder that counts requests and fails on demand; and a server of S3.
 
-Other processes find the folder by importing this module: it is that of the environment variable SHOP. As a program this
-is the server (moto's), on a free port that it prints, until its standard input ends: `GET /fault/KIND/TIMES/NAME` says
-that the next so many requests for the bytes of an object whose key ends so are answered with an `error` 500, `cut` in
-the middle, or `slow`; `GET /rate/BYTES` how many bytes a second all answers together have; 0: as many as can be.
+The environment variable SHOP names the folder; other processes import this module to reach it. As a program, the module
+runs moto's server on a free port that it prints, until its standard input ends. `GET /fault/KIND/TIMES/NAME` sets a
+fault for the next TIMES reads of objects whose keys end in NAME: an `error` 500, `cut` in the middle, or `slow`.
+`GET /rate/BYTES` limits the total bytes per second; 0: no limit.
 """
 
 import logging
@@ -21,13 +21,13 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 Fault = Callable[[str, str, int], str | None]
-"""What happens to a request, given its kind, the path and how often it came: None, `error`, `cut`, `short`, `slow`."""
+"""Returns the fault of a request, by its kind, file name and count: None, `error`, `cut`, `short` or `slow`."""
 
 _ROOT, _LOG = "SHOP", "asked.log"
 
 
 class Shop(LocalFileSystem):
-    """See the module."""
+    """The file system of `shop://`, which logs requests and fails by `fault`."""
 
     protocol = "shop"
     fault: Fault | None = None
@@ -61,7 +61,7 @@ class Shop(LocalFileSystem):
 
     @contextmanager
     def _asked(self, what: str, path: Any) -> Iterator[bool]:
-        """Whether only a half is to be handled; ends in an error as it was told."""
+        """Log a request, and apply its fault; yield whether to transfer only the first half."""
         name = Path(self._strip_protocol(path)).name
         with Path(os.environ[_ROOT], _LOG).open("a") as log:
             log.write(f"{what} {name}\n")
@@ -81,7 +81,7 @@ fsspec.register_implementation("shop", Shop, clobber=True)
 
 
 def opened(root: Path) -> Path:
-    """A new, empty one; the folder that its addresses are in."""
+    """Create a new, empty shop, and return the folder behind `shop://`."""
     (root / "shop").mkdir(parents=True)
     os.environ[_ROOT] = str(root)
     Shop.fault = None
@@ -89,7 +89,7 @@ def opened(root: Path) -> Path:
 
 
 def asked() -> Counter[str]:
-    """How often it was asked for what, by any process: `get NAME`, `cat NAME`, `put NAME`."""
+    """Count the requests of all processes: `get NAME`, `cat NAME`, `put NAME`."""
     log = Path(os.environ[_ROOT], _LOG)
     return Counter(log.read_text().splitlines() if log.exists() else ())
 
@@ -98,14 +98,14 @@ _PIECE = 1 << 18  # bytes
 
 
 class Faulty:
-    """The server, and the faults in front of it."""
+    """A WSGI application that adds faults and a rate limit to moto's server."""
 
     def __init__(self) -> None:
         from moto.server import DomainDispatcherApplication, create_backend_app
 
         self.serve: Any = DomainDispatcherApplication(create_backend_app)
         self.kind, self.times, self.name = "", 0, ""
-        self.rate, self.sent = 0, 0.0  # bytes a second; when the line has sent all that it was given
+        self.rate, self.sent = 0, 0.0  # bytes per second; when the shared line is free again
         self.line = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -133,7 +133,7 @@ class Faulty:
         return halved(body) if happens == "cut" else body
 
     def paced(self, body: Iterable[bytes]) -> Iterator[bytes]:
-        """A body in pieces, each when the line that all answers share has room for it."""
+        """Yield a body in pieces, at the rate that all answers share."""
         for whole in body:
             for at in range(0, len(whole), _PIECE):
                 piece = whole[at : at + _PIECE]

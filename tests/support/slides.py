@@ -1,4 +1,4 @@
-"""Slides of every kind that scanners and libraries write, small, and what they hold."""
+"""Small slides of every kind that scanners and libraries write, with the pixels to read back."""
 
 import io
 import zlib
@@ -22,11 +22,11 @@ class Slide:
     """A slide that a test wrote.
 
     Attributes:
-        path: of its file.
-        levels: what was encoded, uint8 H×W×C.
-        known: OpenSlide opens it.
-        direct: its tiles are read without OpenSlide.
-        lossless: its pixels are those of `levels`.
+        path: the file.
+        levels: the encoded pixels, uint8 H×W×C each.
+        known: whether OpenSlide opens it.
+        direct: whether its tiles are read without OpenSlide.
+        lossless: whether its pixels equal those of `levels`.
     """
 
     path: Path
@@ -38,19 +38,19 @@ class Slide:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a pyramid is written.
+    """The layout of a pyramid in a TIFF.
 
     Attributes:
-        encode: gives the bytes of a tile: uint8 rows×columns×3, or ×1.
-        compression: value of TIFF's tag; 7 for JPEG.
-        photometric: value of TIFF's tag; 6 for YCbCr.
-        tile: side in px; of strips their rows.
-        strips: instead of tiles.
-        sampling: of chroma, across and down.
-        tables: that the tiles lack.
-        below: levels stand below the first one, as OME-TIFFs have it, not behind it.
-        about: text of the first image; "Aperio Image Library" makes the file one of theirs.
-        mpp: micrometres a pixel; None leaves it out.
+        encode: encodes a tile, uint8 rows×columns×3 or ×1.
+        compression: value of the tag Compression; 7 for JPEG.
+        photometric: value of the tag PhotometricInterpretation; 6 for YCbCr.
+        tile: side of a tile in px; of strips, their rows.
+        strips: write strips instead of tiles.
+        sampling: chroma subsampling, across and down.
+        tables: JPEG tables that the tiles share.
+        below: write the levels as SubIFDs of the first, as in OME-TIFF, not as further pages.
+        about: description of the first image; "Aperio Image Library" makes the file an Aperio slide.
+        mpp: micrometres per pixel; None: not stated.
     """
 
     encode: Callable[[np.ndarray], bytes]
@@ -76,7 +76,7 @@ def write_pyramid(path: Path, levels: Sequence[np.ndarray], layout: Layout) -> P
                 (layout.encode(tile) for tile in _tiles(level, layout)),
                 shape=level.shape if level.shape[2] == 3 else level.shape[:2],
                 dtype=np.uint8,
-                # What tifffile compresses by itself; the tags say afterwards what it was given.
+                # tifffile passes on encoded tiles under any compression; the tags are corrected below.
                 compression="deflate",
                 photometric="rgb" if level.shape[2] == 3 else "minisblack",
                 description=layout.about if first else None,
@@ -97,13 +97,13 @@ def write_pyramid(path: Path, levels: Sequence[np.ndarray], layout: Layout) -> P
 
 
 def jpeg_layout(example: np.ndarray, quality: int = 85, sampling: str = "420", **options: Any) -> Layout:
-    """A layout of JPEG tiles whose tables stand once in the file, as scanners write it.
+    """Return a layout of JPEG tiles that share their tables, as scanners write it.
 
     Args:
-        example: an image that is encoded for its tables, uint8 H×W×3.
+        example: an image whose JPEG gives the tables, uint8 H×W×3.
         quality: 1 to 100.
         sampling: `444`, `422` or `420`.
-        options: others of `Layout`.
+        options: further fields of `Layout`.
     """
 
     def encode(tile: np.ndarray) -> bytes:
@@ -115,20 +115,20 @@ def jpeg_layout(example: np.ndarray, quality: int = 85, sampling: str = "420", *
 
 
 def without_tables(jpeg: bytes) -> tuple[bytes, bytes]:
-    """The tables of a JPEG as a stream of their own, and the JPEG without them."""
+    """Split a JPEG into a stream of its tables, and the JPEG without them."""
     tables, rest, at = b"", b"", 2
     while (marker := jpeg[at + 1]) != 0xDA:
         end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
         if marker in (0xC4, 0xDB):
             tables += jpeg[at:end]
-        elif marker >> 4 != 0xE:  # what applications say: a TIFF says it in its tags
+        elif marker >> 4 != 0xE:  # drop APPn segments: a TIFF has tags for their content
             rest += jpeg[at:end]
         at = end
     return jpeg[:2] + tables + b"\xff\xd9", jpeg[:2] + rest + jpeg[at:]
 
 
 def _tiles(level: np.ndarray, layout: Layout) -> Iterator[np.ndarray]:
-    """The tiles, or strips, row by row; tiles are filled up with their last row and column."""
+    """Yield the tiles or strips row by row; tiles are padded with their last row and column."""
     height, width = level.shape[:2]
     across = width if layout.strips else layout.tile
     for y in range(0, height, layout.tile):
@@ -152,7 +152,7 @@ def _resolution(mpp: float) -> dict[str, Any]:
 
 
 def tissue(height: int, width: int, seed: int = 0) -> np.ndarray:
-    """Smooth colours with grain: what JPEG is made for, different everywhere."""
+    """Draw smooth colours with grain, which JPEG encodes well and which differ everywhere."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(60, 240, (height // 24 + 3, width // 24 + 3, 3)).astype(np.uint8)
     smooth = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
@@ -160,7 +160,7 @@ def tissue(height: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def _as_rgb(tile: np.ndarray) -> bytes:
-    """A JPEG whose components are red, green and blue; nothing in it says so."""
+    """Encode a JPEG with RGB components and no marker that says so."""
     out = io.BytesIO()
     Image.fromarray(tile).save(out, "jpeg", quality=90, subsampling=0, keep_rgb=True)
     jpeg = bytearray(without_application(out.getvalue()))
@@ -181,7 +181,7 @@ def _as_jp2(tile: np.ndarray) -> bytes:
 
 
 def without_application(jpeg: bytes) -> bytes:
-    """A JPEG without the segments of JFIF and Adobe; its tables stay where they are."""
+    """Remove the segments of JFIF and Adobe from a JPEG; its tables stay."""
     tables, rest = without_tables(jpeg)
     return tables[:-2] + rest[2:]
 
@@ -196,7 +196,7 @@ def _with_own_tables(image: np.ndarray, **options: Any) -> Layout:
     return replace(made, encode=lambda tile: head[:-2] + made.encode(tile)[2:], tables=b"")
 
 
-# By name: the layout, whether OpenSlide opens it, whether it is read directly, whether it loses nothing.
+# By name: the layout, and the fields `known`, `direct` and `lossless` of its slides.
 KINDS: dict[str, tuple[Callable[..., Layout], bool, bool, bool]] = {
     "420": (lambda image, **more: jpeg_layout(image, 85, "420", **more), True, True, False),
     "422": (lambda image, **more: jpeg_layout(image, 60, "422", **more), True, True, False),
@@ -220,7 +220,7 @@ def write_slide(
     folder: Path, kind: str, *, height: int = 300, width: int = 420, tile: int = 64, factors: tuple[int, ...] = (2, 4),
     seed: int = 0, name: str = "slide", image: np.ndarray | None = None, mpp: float | None = 0.5,
 ) -> Slide:  # fmt: skip
-    """A slide of a kind in `KINDS`."""
+    """Write a slide of a kind in `KINDS`."""
     made, known, direct, lossless = KINDS[kind]
     image = tissue(height, width, seed) if image is None else image
     image = image[:, :, :1] if kind == "grey" else image

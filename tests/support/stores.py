@@ -1,4 +1,4 @@
-"""Small stores with rows of every kind, the same each time, and what must come back from them."""
+"""Small, reproducible stores with rows of every kind, and the content to read back."""
 
 import hashlib
 import os
@@ -24,7 +24,7 @@ SOURCES = ["cats/1.jpg", "cats/é.jpg", "dogs/\udcff.jpg", "gone.jpg", "dogs/2.j
 COLUMNS: dict[str, Any] = {"label": np.array([0, 0, 1, -1, 1]), "source": SOURCES, "xy": np.ones((5, 2), np.float32)}
 
 FORMS = (*FORMATS, "raw-300", "jpeg-900")
-"""The formats; and some of them in shards of so many bytes."""
+"""The formats, and some of them with shards of at most so many bytes."""
 
 IN_SHARDS = ("raw-300", "jpeg-900", "lossless-500")
 
@@ -32,7 +32,7 @@ Rows = Sequence[dict[str, list[NDArray[Any]]]]
 
 
 def rows(seed: int = 0) -> Rows:
-    """Five rows: plain, wide with a mask of 16 bits, a bag, one that could not be read, one with a large mask."""
+    """Draw five rows: plain, wide with a 16-bit mask, a bag, an unreadable one, and one with a 32-bit mask."""
     rng = np.random.default_rng(seed)
 
     def image(*shape: int) -> NDArray[Any]:
@@ -51,19 +51,19 @@ def rows(seed: int = 0) -> Rows:
 
 
 def said(form: str) -> dict[str, Any]:
-    """The arguments of a writer for a form."""
+    """Return the arguments of a writer for a form."""
     format, _, most = form.partition("-")
     return {"format": format, "shard_bytes": int(most) if most else None}
 
 
 def opened(path: Path, format: str, content: Rows, **more: Any) -> StoreWriter:
-    """A writer of `content`."""
+    """Open a writer for `content`."""
     arguments = {"kind": "image", "targets": TARGETS, "rows": len(content), "about": ABOUT, **more}
     return StoreWriter(path, **said(format), **arguments)
 
 
 def write(path: Path, format: str, content: Rows | None = None, **more: Any) -> Store:
-    """Writes a store, from where an interrupted writer stopped, and opens it."""
+    """Write a store, resuming an interrupted writer, and open it."""
     content = rows() if content is None else content
     with opened(path, format, content, **more) as writer:
         for row in range(writer.done, len(content)):
@@ -73,7 +73,7 @@ def write(path: Path, format: str, content: Rows | None = None, **more: Any) -> 
 
 
 def kept(array: NDArray[Any], format: str) -> NDArray[Any]:
-    """What a store of `format` must give back for `array`."""
+    """Return the array that a store of `format` must return for `array`."""
     decode = FORMATS[format].decode
     if decode is None or array.ndim == 2:
         return array
@@ -82,7 +82,7 @@ def kept(array: NDArray[Any], format: str) -> NDArray[Any]:
 
 
 def differences(store: Store, content: Rows | None = None) -> Iterator[str]:
-    """Everything in which a store differs from what was written into it."""
+    """Yield the differences of a store from its written content."""
     content = rows() if content is None else content
     if store.rows != len(content) or store.targets != TARGETS or store.about != ABOUT:
         yield "the index"
@@ -103,14 +103,14 @@ def differences(store: Store, content: Rows | None = None) -> Iterator[str]:
 
 @contextmanager
 def quick_folder() -> Iterator[Path]:
-    """A folder in memory where there is one: waiting for a disk is not what most laws are about."""
+    """Yield a temporary folder, in memory if possible, since most laws need not wait for a disk."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         yield Path(folder)
 
 
 def digest(folder: Path) -> str:
-    """Stands for the names and bytes of all files in a folder."""
+    """Hash the names and bytes of all files in a folder."""
     found = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
@@ -118,7 +118,7 @@ def digest(folder: Path) -> str:
 
 
 def all_of(path: Any) -> Any:
-    """Everything in the store at `path` but where its bytes lie: what two stores are compared by."""
+    """Return the whole content of the store at `path`, without file positions, to compare stores by."""
     store = open_store(path)
     columns = {name: list(column) if len(column) else [] for name, column in store.columns.items()}
     items = [[store.array(name, k).tobytes() for k in range(store.count(name))] for name in store.targets]
@@ -127,15 +127,15 @@ def all_of(path: Any) -> Any:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Every file in a folder and the folders in it."""
+    """Read all files below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-# -- a part of a pack that fails on the way; workers import this ------------------------------------------------------
+# -- a part of a pack that fails on its way; workers import this ------------------------------------------------------
 
 
 def dies(sent: tuple[bytes, str, str], number: int, of: int) -> Any:
-    """The second part is killed the first time, and the second time it fails, once another is done."""
+    """Write a part; the second part is killed at its first try, and fails at its second, after another part is done."""
     mark = Path(os.environ["AUGRECIPES_TEST_MARKS"], f"{number}")
     tries = len(mark.read_text()) if mark.exists() else 0
     mark.write_text("x" * (tries + 1))

@@ -1,4 +1,4 @@
-"""Syntax trees of sources, parsed and walked once for all rules that read them."""
+"""Syntax trees of source files, parsed and walked once for all rules."""
 
 import ast
 from functools import cache
@@ -6,11 +6,11 @@ from functools import cache
 
 @cache
 def parsed(text: str) -> ast.Module:
-    """The tree of a file."""
+    """Parse the text of a file."""
     return ast.parse(text)
 
 
 @cache
 def nodes(text: str) -> tuple[ast.AST, ...]:
-    """All nodes of a file, in the order of `ast.walk`."""
+    """Return all nodes of a file in the order of `ast.walk`."""
     return tuple(ast.walk(parsed(text)))
