@@ -25,12 +25,12 @@ __version__ = "0.1.0"
 
 stay_offline()
 
-# Where each public name lives, as the stub for type checkers has it. Imported on first use: torch takes over a second.
+# The module of each public name, read from the type stub. Imported on first use: torch alone takes over a second.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOMES = {name: (home, name) for home, name in re.findall(r"    from augrecipes\.(\S+) import (\w+) as", _STUB)}
 _HOMES |= {facts(kind).dataset: (f"kinds.{kind}.dataset", "DATASET") for kind in KINDS}
 
-__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  names, every one
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  every item is a str
 
 logging.getLogger(__name__).addFilter(harmless_record)
 
@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """This package: a folder that is imported, such as `augrecipes.diff`, does not hide the function of its name."""
+    """The package's class: importing a subpackage such as `augrecipes.diff` does not hide the function of that name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _HOMES or not isinstance(value, ModuleType):

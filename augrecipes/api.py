@@ -1,6 +1,6 @@
-"""What packages above the language do with a recipe: methods of Recipe that users call, and what is found by name.
+"""The methods of Recipe that higher packages implement, and the functions that lower packages look up by name.
 
-Each function imports what it needs when it is called, so that `import augrecipes` stays quick.
+Each function imports its packages when it is called, so that `import augrecipes` stays quick.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def to_yaml(recipe: Recipe) -> str:
-    """The recipe as YAML that loads to an equal recipe (variants resolved, comments gone)."""
+    """Return the recipe as YAML that loads to an equal recipe (variants resolved, comments dropped)."""
     from augrecipes.recipe import write
 
     return write.to_yaml(recipe)
@@ -39,11 +39,11 @@ def compile(
     """Turn the recipe into a callable albumentations Compose.
 
     Args:
-        mode: `train` runs `steps`, `eval` runs `eval`.
+        mode: `train` compiles the section `steps`, `eval` the section `eval`.
         optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
         seed: any integer; with (epoch, index) it decides every draw.
         save_applied_params: add `applied` to every sample: the random parameters of each step.
-        threads: that work on the tiles of a bag; None: one a core, and one inside a DataLoader worker.
+        threads: the number of threads for the tiles of a bag; None: one per core, or one in a DataLoader worker.
 
     Raises:
         LintError: a lint error that the recipe does not silence.
@@ -61,7 +61,7 @@ def compile(
 
 
 def transform(recipe: Recipe, mode: Mode = "train", **options: Any) -> SampleTransform:
-    """One function of a sample, for `transform=` of torchvision, HF `set_transform`, LitData, WebDataset.
+    """Return a function of one sample, for torchvision's `transform=`, HF `set_transform`, LitData, WebDataset.
 
     Args:
         mode: `train` or `eval`.
@@ -78,7 +78,7 @@ def transform(recipe: Recipe, mode: Mode = "train", **options: Any) -> SampleTra
 
 
 def map_batches(recipe: Recipe, mode: Mode = "train", **options: Any) -> BatchTransform:
-    """One function of a batch of columns, for `map_batches` of Ray Data: the same samples wherever it runs.
+    """Return a function of a batch of columns, for Ray Data's `map_batches`: the same samples wherever it runs.
 
     Args:
         mode: `train` or `eval`.
@@ -98,21 +98,21 @@ def show(
     recipe: Recipe, image: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
     epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
 ) -> Sheet:  # fmt: skip
-    """What the recipe does to an image, as a contact sheet: a notebook shows it, `.save("sheet.png")` writes it.
+    """Draw what the recipe does to an image, as a contact sheet; notebooks show it, `.save("sheet.png")` writes it.
 
     Args:
-        image: H×W×C or H×W of uint8 or floats 0..1, one of Pillow, a tensor C×H×W, or a file or a folder of them;
-            of pairs `{"hr": ..., "lr": ...}`, of bags a list of tiles. None: a drawn one.
-        draws: how many, in successive epochs; `eval` has one, and of bags as many tiles are shown as are given.
-        stages: one draw instead, after each step.
+        image: an array H×W×C or H×W, uint8 or float in 0..1; a Pillow image; a tensor C×H×W; or a file or a folder; for
+            pairs `{"hr": ..., "lr": ...}`, for bags a list of tiles. None: a synthetic photo.
+        draws: the number of draws, in successive epochs; `eval` has one, and bags show as many tiles as are given.
+        stages: show one draw after each step instead.
         mode: `train` or `eval`.
-        seed: of the draws.
-        epoch: of the first draw.
+        seed: the seed of the draws.
+        epoch: the epoch of the first draw.
         optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
-        targets: what lies on the image: `mask=`, `boxes=` with their labels, `keypoints=`.
+        targets: the annotations of the image: `mask=`, `boxes=` with their labels, `keypoints=`.
 
     Raises:
-        DataError: the recipe cannot act on it.
+        DataError: the recipe cannot run on this image.
 
     >>> import numpy as np, augrecipes as ar
     >>> ar.load("folder-128").show(np.zeros((200, 300, 3), np.uint8), draws=2).pixels.shape
@@ -125,16 +125,16 @@ def show(
 
 
 def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
-    """The recipe as a plain `A.Compose`, for whoever leaves or feeds another framework. No lock-in.
+    """Return the recipe as a plain `A.Compose`, to leave augrecipes or to feed another framework.
 
-    Normalize and ToTensorV2 stand last where the output says so; of other colours than RGB, and of float16, a step
-    of this package. What albumentations draws, and in which order, is its own business then: no keys, no epochs.
+    Normalize and ToTensorV2 come last where the output asks for them; for other colour spaces than RGB, and for
+    float16, a step of this package does it. Albumentations then draws in its own way: no keys, no epochs.
 
     Args:
         mode: `train` or `eval`.
 
     Raises:
-        RecipeError: the recipe has no such section, or is about more than one image at a time.
+        RecipeError: the recipe has no such section, or works on more than one image at a time.
 
     >>> import augrecipes as ar
     >>> [type(step).__name__ for step in ar.load("folder-128").to_albumentations()]
@@ -146,10 +146,10 @@ def to_albumentations(recipe: Recipe, mode: Mode = "train") -> Any:
 
 
 def device_stage(recipe: Recipe) -> DeviceStage:
-    """The rest of an output that says `where: device`, as a torch module that runs where the network runs.
+    """Return a torch module that does the output conversion on the device, for outputs with `where: device`.
 
     Raises:
-        RecipeError: no target's output says so.
+        RecipeError: no target's output has `where: device`.
 
     >>> import augrecipes as ar
     >>> ar.load("folder-128", overrides={"output.where": "device"}).device_stage().names
@@ -161,14 +161,14 @@ def device_stage(recipe: Recipe) -> DeviceStage:
 
 
 def html_of(shown: Any) -> str:
-    """An object of this package as HTML, for a notebook."""
+    """Render an object of this package as HTML, for a notebook."""
     from augrecipes.notebook import pages
 
     return pages.html_of(shown)
 
 
 def sheet_of_dataset(*args: Any, **named: Any) -> Sheet:
-    """The sheet of a Dataset: see its `show`."""
+    """Draw the contact sheet of a Dataset: see its `show`."""
     from augrecipes.notebook.show import of_dataset
 
     return of_dataset(*args, **named)
@@ -180,7 +180,7 @@ _METHODS: tuple[Callable[..., Any], ...] = (
 
 
 def bind() -> None:
-    """Give packages below what they ask for by name: methods of Recipe, pages and sheets, the parts of kinds."""
+    """Register what lower packages look up by name: methods of Recipe, HTML pages, sheets, and the parts of kinds."""
     for method in _METHODS:
         setattr(RecipeMethods, method.__name__, method)
     report.renderers |= {"html": html_of, "dataset": sheet_of_dataset}

@@ -1,16 +1,15 @@
-"""What can be computed again: in folders of the user's cache folder, one a cache, never beside the user's data.
+"""Caches of what can be computed again: one folder each in the user's cache folder, never beside the user's data.
 
-The cache folder is where `AUGRECIPES_CACHE` says, or else in the place that the system has for caches. What lies in it
-is a hint: whoever reads it must find out whether it still holds. Files are put in place by renaming, so that processes
-that work side by side see whole ones, and a crash leaves at most a staged one, which is swept later. Where nothing can
-be written, everything works without, and that is said once.
+The cache folder is `AUGRECIPES_CACHE`, or else the system's place for caches. Entries are hints: readers must check
+that they are still valid. Files are put in place by renaming, so that concurrent processes see complete files, and a
+crash leaves at most a staged file, which is swept later. Where the folder cannot be written, everything works without
+it, and a warning is logged once.
 
-Only files whose names end as a cache's own do are ever deleted: whatever else somebody keeps in such a folder stays.
+Only files with a cache's own suffix are ever deleted: other files in such a folder stay.
 
-`memo` keeps what was found out about files, as arrays, for as long as the files stay as they are: a digest of the
-arrays, of the stamp under which they were found and of the rules, and then an `.npz` file. What is damaged in any way,
-or of another stamp, is as if it were not there. It may be forged by whoever can write it: nobody may take a path or a
-size from it that could not have been found.
+`memo` keeps arrays computed from files for as long as the files do not change: a digest of the arrays, the stamp and
+the format, then an `.npz` file. An entry that is damaged, or of another stamp, counts as missing. Whoever can write to
+the folder can forge entries: readers must not trust a path or a size from it.
 """
 
 from __future__ import annotations
@@ -38,23 +37,23 @@ if TYPE_CHECKING:  # checking a recipe does without numpy
 CACHE = "AUGRECIPES_CACHE"
 DAY = 86_400  # seconds
 SWEEP_EVERY = 32
-"""So many files are written to a cache by this process between two sweeps of it."""
+"""How many files this process writes to a cache between two sweeps of it."""
 SETTLED_NS = 3_000_000_000
-"""What was changed less than this ago may change again within the same tick; FAT counts in steps of two seconds."""
-_RULES = b"3"  # another one for each change of how arrays are kept
+"""A file changed less than this ago may change again within one tick of its clock; FAT ticks every two seconds."""
+_FORMAT = b"3"  # increased with each change of the format of entries
 _DIGEST = 32
 
 _log = logging.getLogger("augrecipes")
-_said: set[str] = set()
-_written = Counter[str]()  # by name of the cache, by this process
+_warned: set[str] = set()
+_written = Counter[str]()  # files that this process wrote, by cache
 Arrays = Mapping[str, "NDArray[Any]"]
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for augrecipes: `AUGRECIPES_CACHE`, or else in the place that the system has for caches.
+    """Return the cache folder for augrecipes: `AUGRECIPES_CACHE`, or else a folder in the system's place for caches.
 
     Raises:
-        OSError: there is none: nobody knows where the user's home is.
+        OSError: the user's home folder is unknown.
     """
     if folder := os.environ.get(CACHE):
         return Path(folder)
@@ -70,7 +69,7 @@ def cache_folder() -> Path:
 
 
 def identity(path: str | bytes | os.PathLike[str]) -> str:
-    """A name for a file or folder that is the same under every path that leads to it, and after a move.
+    """Return a name for a file or folder that is the same for every path to it, and after a move.
 
     Raises:
         OSError: there is nothing at `path`.
@@ -78,7 +77,7 @@ def identity(path: str | bytes | os.PathLike[str]) -> str:
     about = os.stat(path)  # noqa: PTH116
     if about.st_ino:
         return f"{about.st_dev:x}-{about.st_ino:x}"
-    return blake2b(os.path.realpath(os.fsencode(path))).hexdigest()[:32]  # some file systems number nothing
+    return blake2b(os.path.realpath(os.fsencode(path))).hexdigest()[:32]  # some file systems have no inode numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +85,9 @@ class CacheFile:
     """A file of a cache.
 
     Attributes:
-        path: of the file.
+        path: its path.
         size: in bytes.
-        used: when it was used last, in seconds since 1970.
+        used: the time of its last use, in seconds since 1970.
     """
 
     path: Path
@@ -98,14 +97,14 @@ class CacheFile:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Something that can be computed again, and is kept.
+    """A cache: a folder of files that can be computed again.
 
     Attributes:
-        name: what it is called, and its folder.
-        about: what it is for, in a few words.
-        suffix: how its files end; must be unlike anything that users call files.
-        most_bytes: that all of them may take together; the least used leave first.
-        most_seconds: that one may lie there unused.
+        name: its name, and that of its folder.
+        about: what it holds, in a few words.
+        suffix: the suffix of its files; must be unlike any suffix that users give to files.
+        most_bytes: the bytes that all files may take together; the least recently used are deleted first.
+        most_seconds: how long a file may stay unused.
 
     >>> import tempfile
     >>> os.environ[CACHE], before = tempfile.mkdtemp(), os.environ.get(CACHE, "")
@@ -124,37 +123,37 @@ class Cache:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie; need not be there yet. OSError where there is no cache folder."""
+        """The folder of its files; may not exist yet. OSError where there is no cache folder."""
         return cache_folder() / self.name
 
     def path(self, key: str) -> Path:
-        """The file of `key`. OSError where there is no cache folder."""
+        """Return the path of the file of `key`. OSError where there is no cache folder."""
         return self.folder / (key + self.suffix)
 
     def read(self, key: str) -> bytes | None:
-        """What was kept under a key; None where nothing was, or it cannot be read."""
+        """Read the entry of a key; None where there is none, or it cannot be read."""
         with contextlib.suppress(OSError):
             path = self.path(key)
             data = path.read_bytes()
             with contextlib.suppress(OSError):  # a cache that cannot be written can be read
-                os.utime(path)  # it was used
+                os.utime(path)  # marks the file as used
             return data
         return None
 
     def write(self, key: str, data: bytes) -> bool:
-        """Keep something under a key, and let go of what is too old or too much.
+        """Write the entry of a key, and now and then sweep the cache.
 
         Args:
-            key: what the file is called, without the suffix.
-            data: its content.
+            key: the file's name, without the suffix.
+            data: the file's content.
 
         Returns:
-            Whether it was kept; where it was not, the log says so, once.
+            Whether it was written; a failure is logged once.
         """
         try:
             path = self.path(key)
             write_file(path, data, lasting=False)
-            if _written[self.name] % SWEEP_EVERY == 0:  # a look at all files for each of thousands takes long
+            if _written[self.name] % SWEEP_EVERY == 0:  # listing all files at each write would be slow
                 self.sweep(keep=path)
             _written[self.name] += 1
         except OSError as error:
@@ -163,11 +162,11 @@ class Cache:
         return True
 
     def unwritable(self, error: OSError) -> None:
-        """Say, once in this process, that nothing is kept."""
+        """Warn, once per process and reason, that nothing is cached."""
         where = error.filename2 or error.filename or self.name
         reason = error.strerror or str(error)
-        if reason not in _said:
-            _said.add(reason)
+        if reason not in _warned:
+            _warned.add(reason)
             _log.warning(
                 "the cache folder cannot be written (%s: %s): nothing is kept from run to run, which costs time alone; "
                 "%s names another folder",
@@ -177,7 +176,7 @@ class Cache:
             )
 
     def files(self, folder: Path | None = None, ending: str = "") -> Iterator[CacheFile]:
-        """Its files, in no order; staged ones are not among them. Of another `folder` or `ending`, where given."""
+        """Yield its files, in no order and without staged ones; or those of another `folder` or `ending`."""
         with contextlib.suppress(OSError), os.scandir(folder or self.folder) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):  # another process sweeps, too
@@ -186,10 +185,10 @@ class Cache:
                         yield CacheFile(Path(entry.path), about.st_size, about.st_mtime)
 
     def sweep(self, keep: Path | None = None) -> None:
-        """Delete what was not used for long, what is left of writers that were killed, and the least used of too much.
+        """Delete expired files, staged files of killed writers, and the least recently used files beyond the limit.
 
         Args:
-            keep: stays, whatever it takes.
+            keep: a file that is never deleted.
         """
         now, room = time.time(), self.most_bytes
         for file in sorted(self.files(), key=lambda file: (file.path == keep, file.used), reverse=True):
@@ -200,17 +199,16 @@ class Cache:
         self._unstage()
 
     def clear(self) -> tuple[int, int]:
-        """Delete its files; those that another process is about to put in place may come after. Returns how many were
-        deleted, and their bytes.
+        """Delete its files; return how many, and their bytes. Another process may write new ones meanwhile.
 
         Raises:
-            OSError: one of them cannot be deleted.
+            OSError: a file cannot be deleted.
         """
-        gone = list(self.files())
-        for file in gone:
+        files = list(self.files())
+        for file in files:
             file.path.unlink(missing_ok=True)
         self._unstage()
-        return len(gone), sum(file.size for file in gone)
+        return len(files), sum(file.size for file in files)
 
     def _unstage(self) -> None:
         """Delete staged files that no writer has touched for a day."""
@@ -224,41 +222,41 @@ FOLDERS = Cache("folders", "the images in folders", ".memo")
 SLIDES = Cache("slides", "which tiles show tissue", ".windows")
 STAINS = Cache("stains", "the stains of slides and bags", ".stains")
 ARCHIVES = Cache("archives", "where files lie in tar archives", ".tarindex")
-# How large it may grow is said by whoever fetches: see augrecipes.store.cache.
+# Its size is bounded by augrecipes.store.cache.
 REMOTE = Cache("remote", "files of remote stores", ".fetched")
 TRIALS = Cache("trials", "trainings that compare recipes", ".training")
 CACHES = (FOLDERS, ARCHIVES, SLIDES, STAINS, TRIALS, REMOTE)
 
 
 def now_ns() -> int:
-    """The wall clock, in nanoseconds; here so that tests can move it."""
+    """Return the wall clock in nanoseconds; a function so that tests can replace it."""
     return time.time_ns()
 
 
 def settled(about: os.stat_result, now: int | None = None) -> bool:
-    """Whether a file or folder was at rest by `now`, so that its times tell it from what it becomes later."""
+    """Whether a file or folder has not changed just before `now`, so that any later change shows in its times."""
     return max(about.st_mtime_ns, about.st_ctime_ns) < (now_ns() if now is None else now) - SETTLED_NS
 
 
-def stamp_of(*abouts: os.stat_result) -> str | None:
-    """What tells files from others, and from what they become; None while that cannot be told."""
-    if not all(about.st_ino and settled(about) for about in abouts):
+def stamp_of(*stats: os.stat_result) -> str | None:
+    """Return a stamp of files, which differs once any of them changes; None while they have changed too recently."""
+    if not all(about.st_ino and settled(about) for about in stats):
         return None
-    return repr([(a.st_dev, a.st_ino, a.st_size, a.st_mtime_ns, a.st_ctime_ns) for a in abouts])
+    return repr([(a.st_dev, a.st_ino, a.st_size, a.st_mtime_ns, a.st_ctime_ns) for a in stats])
 
 
 def stamp_of_file(path: str, what: str) -> str:
-    """What tells a file that stays open from another one that takes its place.
+    """Return the stamp of a regular file, which differs once another file replaces it.
 
     Args:
-        path: of it.
-        what: it should be, in words.
+        path: the file.
+        what: what the file should be, in words, for errors.
 
     Raises:
-        DataError: there is none.
+        DataError: there is no such file.
     """
     try:
-        about = os.stat(path)  # noqa: PTH116  the text of a path that the user gave
+        about = os.stat(path)  # noqa: PTH116  keeps the path as the user wrote it
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except (OSError, ValueError) as error:
@@ -269,18 +267,18 @@ def stamp_of_file(path: str, what: str) -> str:
 
 
 def file_stamp(about: os.stat_result) -> str:
-    """What tells a file from what takes its place, on any machine: its size and time."""
+    """Return a file's size and modification time as a stamp, which is the same on all machines."""
     return f"{about.st_size} {about.st_mtime_ns}"
 
 
 def memo(cache: Cache, key: str, stamp: str | None, make: Callable[[], Arrays]) -> Arrays:
-    """What `make` finds, or what it has found under the same stamp before.
+    """Return what `make` returns; cached under a key and a stamp.
 
     Args:
-        cache: where it is kept.
-        key: of it.
-        stamp: `stamp_of` what it is found in, before; None, and nothing is kept, while that cannot be told.
-        make: finds it.
+        cache: the cache to use.
+        key: the entry's key.
+        stamp: `stamp_of` the files that `make` reads, taken before; None: cache nothing.
+        make: computes the arrays.
     """
     if stamp is not None and (known := recall(cache, key, stamp)) is not None:
         return known
@@ -291,7 +289,7 @@ def memo(cache: Cache, key: str, stamp: str | None, make: Callable[[], Arrays]) 
 
 
 def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
-    """What was kept under a key with this stamp; None where nothing was."""
+    """Return the arrays cached under a key with this stamp; None where there are none."""
     data = cache.read(key)
     if data is None or data[:_DIGEST] != _digest(stamp, memoryview(data)[_DIGEST:]):
         return None
@@ -303,7 +301,7 @@ def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
 
 
 def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:
-    """Keep arrays under a key; where that cannot be done, the log says so once."""
+    """Cache arrays under a key and a stamp; a failure is logged once."""
     import numpy as np
 
     file = io.BytesIO()
@@ -313,7 +311,7 @@ def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:
 
 
 def _digest(stamp: str, data: memoryview) -> bytes:
-    digest = blake2b(_RULES, digest_size=_DIGEST)
+    digest = blake2b(_FORMAT, digest_size=_DIGEST)
     digest.update(len(stamp).to_bytes(8, "little") + stamp.encode(errors="surrogateescape"))
     digest.update(data)
     return digest.digest()

@@ -1,7 +1,7 @@
-"""What augrecipes finds on this machine: each fact with what its absence costs, and the command that mends it.
+"""Examine this machine: each fact with the cost of a missing part, and the command that mends it.
 
-The facts may stand in a bug report: none holds a folder, a host's or a user's name. Nothing that is broken is raised: a
-library that cannot be imported is a fact as well, so everything that needs one is imported late.
+The facts may go into a bug report: none names a folder, a host or a user. Nothing is raised: a library that cannot be
+imported is a fact as well, so everything that needs a library is imported late.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from augrecipes.machine import cores, memory_limit, system_field
 from augrecipes.redaction import redact
 from augrecipes.report import quiet
 
-# Distributions that augrecipes needs, and the module that shows whether each works.
+# Distributions that augrecipes needs, and the module whose import tests each.
 _LIBRARIES = {
     "albucore": "albucore", "numpy": "numpy", "torch": "augrecipes.compat.torch", "pydantic": "pydantic",
     "PyYAML": "yaml", "simplejpeg": "simplejpeg", "pillow": "PIL.Image", "rich": "rich.console", "Jinja2": "jinja2",
 }  # fmt: skip
-# What only some need: its distributions, and what is not done without them.
+# Optional extras: the distributions of each, and what does not work without them.
 EXTRAS = {
     "isal": ("isal", "PNG files are inflated by zlib, which takes more than twice as long"),
     "lossless": ("zstandard", "no stores of `augrecipes pack --format lossless`"),
@@ -42,7 +42,7 @@ EXTRAS = {
     "search": ("optuna", "no search over recipes, as docs/TRIALS.md shows one"),
 }
 _OPENCVS = "opencv-python opencv-python-headless opencv-contrib-python opencv-contrib-python-headless"
-_LEAST_SHARED = 512 << 20  # bytes, as a few batches of some processes take
+_LEAST_SHARED = 512 << 20  # bytes; room for a few batches of some worker processes
 _NEEDED, _INSTALL = "augrecipes does not run without it", "pip install --force-reinstall"
 _BUILD = "python -m augrecipes.native.build"
 _FOLDERS = re.compile(r"(?:\b[A-Za-z]:)?[/\\](?:[^\s/\\:'\"]+[/\\])+")
@@ -50,14 +50,14 @@ _FOLDERS = re.compile(r"(?:\b[A-Za-z]:)?[/\\](?:[^\s/\\:'\"]+[/\\])+")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What one look at the machine has found.
+    """One fact about this machine.
 
     Attributes:
-        name: what was looked at.
-        state: in a few words.
-        level: `ok`; `missing`: the rest works without it; `broken`: what augrecipes is for does not work.
-        cost: what is lost by what is missing or broken; else empty.
-        cure: the commands that mend it, one a line; else empty.
+        name: the part that was examined.
+        state: its state, in a few words.
+        level: `ok`; `missing`: the rest works without it; `broken`: augrecipes does not work as it should.
+        cost: what does not work, or works slower, where the part is missing or broken; else empty.
+        cure: the commands that mend it, one per line; else empty.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Fact:
 
 
 def version_line() -> str:
-    """The version, and what runs as native code: `augrecipes 0.1.0 (native AVX2, libjpeg-turbo 2.1.5)`."""
+    """Return the version and the native code in use: `augrecipes 0.1.0 (native AVX2, libjpeg-turbo 2.1.5)`."""
     from augrecipes import __version__
     from augrecipes.native.described import described
 
@@ -76,14 +76,14 @@ def version_line() -> str:
 
 
 def facts() -> list[Fact]:
-    """Everything that is looked at; never raises."""
+    """Examine everything; never raises."""
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [*_machine(), *_libraries(), *_native(), *_extras(), *_surroundings()]
 
 
 def _fact(name: str, look: Callable[[], str], cost: str, cure: str, level: str = "missing") -> Fact:
-    """A fact that one function finds; what that raises is the state of what is missing or broken."""
+    """Return the fact that `look` finds; an exception's text becomes the state, at `level`."""
     try:
         return Fact(name, look())
     except Exception as error:  # whatever a broken library raises
@@ -148,8 +148,8 @@ def _kernels() -> str:
         return f"turned off by {kernels.SWITCH}=0"
     if not kernels.where().exists():
         raise AugrecipesError("not built")
-    found = kernels.load(os.environ.get(kernels.SWITCH, ""))
-    return f"{found.isa}; this processor has v{found.handle.ar_isa()}".replace("v0", "base")
+    loaded = kernels.load(os.environ.get(kernels.SWITCH, ""))
+    return f"{loaded.isa}; this processor has v{loaded.handle.ar_isa()}".replace("v0", "base")
 
 
 def _libjpeg() -> str:

@@ -9,13 +9,13 @@
     ├── BenchError         a comparison cannot be made (a baseline that is none, no stock form, a model that fails)
     └── LoaderError        the loader itself cannot go on (a dead worker, a state of another loader)
 
-and warns with UnprovenWarning where a library is of a version that was never tried.
+and the warning UnprovenWarning, for a library in an untested version.
 
 Errors carry data; `str()` is one line per problem. All of them survive pickling and can be built from a
 message alone, because a DataLoader worker's error is rebuilt that way in the parent process.
 
-Files may be named by anyone, and recipes may say anything: what is shown of them holds no control characters, neither
-in errors nor in the log nor in what the command line prints; and addresses no passwords. All of these go by `harmless`.
+File names and recipes are untrusted text: errors, the log and the command line show them without control characters,
+and addresses without passwords. All such text goes through `harmless`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from augrecipes.redaction import redact
 
 Severity = Literal["error", "warning"]
 
-_TRIES = 9  # of what Python parses in several threads at a time
+_TRIES = 9  # see `parsed`
 
 
 def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
-    """`text` with line ends and control characters spelt out, but for those in `keep`, and without (or with) `secrets`.
+    """Escape control characters and line ends, but for those in `keep`; redact secrets of addresses unless `secrets`.
 
-    Bytes of file names that are no text travel as surrogates, which no stream can write; these are spelt out, too.
+    Surrogates, which stand for undecodable bytes of file names, are escaped, too: no stream can write them.
 
     >>> print(harmless("red\\033[31m\\nnext.png"))
     red\\x1b[31m\\nnext.png
@@ -51,13 +51,13 @@ _LISTED = 200  # problems that one message lists
 
 
 class Lines(str):
-    """Text of several lines, of which each is harmless already: the log leaves it as it is."""
+    """Text of several lines that are harmless already: the log leaves it as it is."""
 
     __slots__ = ()
 
 
 def listed(problems: Iterable[str]) -> Lines:
-    """Problems for the end of a message, each on a line of its own; the first 200 of them.
+    """Format problems for the end of a message, one per line; the first 200 of them.
 
     >>> listed(["no label", "no bag"])
     '\\n  no label\\n  no bag'
@@ -68,7 +68,7 @@ def listed(problems: Iterable[str]) -> Lines:
 
 
 def harmless_record(record: logging.LogRecord) -> bool:
-    """Spell out control characters in what a log record is about. A filter that lets everything pass."""
+    """Escape control characters in the arguments of a log record; a logging filter that passes every record."""
     if isinstance(record.args, tuple):
         record.args = tuple(harmless(value) if type(value) is str else value for value in record.args)
     return True
@@ -76,7 +76,7 @@ def harmless_record(record: logging.LogRecord) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What may mend a problem, at the place of the problem.
+    """An edit that may mend a problem, at the place of the problem.
 
     Attributes:
         action: `word`, `value`, `entry` or `step`: the word (in its quotes), the value, the key with its value, or the
@@ -91,7 +91,7 @@ class Fix:
 
 
 class Hint(NamedTuple):
-    """What a message says of the way out, and the edits that go it."""
+    """A message's advice on how to mend a problem, and the edits that do it."""
 
     text: str = ""
     fixes: tuple[Fix, ...] = ()
@@ -112,7 +112,7 @@ class Diagnostic:
         line: 1-based line, 0 when the problem has no place.
         col: 1-based column, 0 when the problem has no place.
         code: a stable code such as ``E101`` (not a recipe) or ``L203`` (a lint).
-        name: the step, key or lint that the message speaks of.
+        name: the step, key or lint that the message is about.
         file: the path as the user gave it; ``<recipe>`` for text.
         severity: ``error`` or ``warning``.
         fixes: edits of the text that may mend it, the likeliest first; no part of its JSON.
@@ -134,7 +134,7 @@ class Diagnostic:
 
 
 def counted(number: int, what: str) -> str:
-    """So many of something, in words.
+    """Format a count and its noun.
 
     >>> counted(1, "step"), counted(1200, "step"), counted(2, "class"), counted(2, "box")
     ('1 step', '1,200 steps', '2 classes', '2 boxes')
@@ -192,7 +192,7 @@ class DataError(AugrecipesError):
 
     @property
     def reason_in_step(self) -> str:
-        """The reason, behind the step that failed.
+        """The reason, after the step that failed.
 
         >>> DataError("too small", "a.png", "RandomCrop#1").reason_in_step
         'step RandomCrop#1: too small'
@@ -200,7 +200,7 @@ class DataError(AugrecipesError):
         return f"step {self.step}: {self.reason}" if self.step else self.reason
 
     def with_path(self, path: str) -> DataError:
-        """The same error, naming the file that the sample came from."""
+        """Return the same error, naming the file that the sample came from."""
         return type(self)(self.reason, path, self.step)
 
 
@@ -213,7 +213,7 @@ class StoreError(AugrecipesError):
 
     Args:
         message: what is wrong, and how to mend it.
-        path: the store, or the file in it, that is meant.
+        path: the store, or the file in it, that the message is about.
     """
 
     def __init__(self, message: str = "", path: str | None = None) -> None:
@@ -229,7 +229,7 @@ class LoaderError(AugrecipesError):
 
 
 class UnprovenWarning(UserWarning):
-    """A library is installed in a version that nobody has tried augrecipes with."""
+    """A library is installed in a version that augrecipes was not tested with."""
 
 
 class BenchError(AugrecipesError):
@@ -237,10 +237,10 @@ class BenchError(AugrecipesError):
 
 
 def parsed(parse: Callable[[], Any]) -> Any:
-    """What a function gives that reads the header of an array, tried again where Python's parser fails.
+    """Call `parse`, which reads a .npy header; retry where Python's parser fails with a SystemError.
 
-    numpy reads headers by it, and CPython counts the depth of what it parses for all threads together: where two parse
-    at a time one may get a SystemError, "AST constructor recursion depth mismatch", for a text that is fine (3.11.7).
+    numpy parses headers with Python's parser, whose recursion counter all threads share: where two threads parse at a
+    time, one may get a SystemError, "AST constructor recursion depth mismatch", for valid text (CPython 3.11.7).
     """
     for _ in range(_TRIES):
         with suppress(SystemError):

@@ -1,4 +1,4 @@
-"""Flow: what is known, when a recipe is compiled, of the image that travels between two steps."""
+"""Flow: what the compiler knows of the image between two steps."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Dtype = Literal["uint8", "uint16", "float32"]
-# How a sample comes to a pipeline: its image as an array, or as a file that is not decoded yet (uint8, once it is); or
-# `together` with further images, masks or volumes, of which the optimiser knows nothing.
+# The form in which a pipeline gets a sample: the image as an array, or as an encoded file (which decodes to uint8); or
+# `together` with further images, masks or volumes, which the optimiser knows nothing of.
 Arrival = Literal["uint8", "float32", "encoded", "together"]
 
 
@@ -17,10 +17,10 @@ class Flow:
     """What a rewrite rule may rely on at one point of a plan.
 
     Attributes:
-        dtype: of the image array, or None where a step may have changed it.
+        dtype: the dtype of the image; None where a step may have changed it.
         boxes: boxes or keypoints travel too, and are filtered after every step.
-        encoded: the image is not decoded yet: what its first steps cut off need never be.
-        obstacles: contracts of merges that must not be made here, and why: what comes after the group forbids them.
+        encoded: the image is not decoded yet, so what the first steps crop away need not be decoded.
+        obstacles: contracts of merges that a step after the group forbids, and why.
     """
 
     dtype: Dtype | None = "uint8"

@@ -1,4 +1,4 @@
-"""A cache of what was used last, and files that stay open: in one process, for any number of its threads."""
+"""A thread-safe LRU cache, and files that stay open: within one process."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""How files are opened: a pipe without a writer does not wait for ever."""
+"""Flags for opening files: opening a pipe without a writer does not block."""
 _POSITION = threading.Lock()
 
 
 class LruCache(Generic[T]):
-    """Caches so many items, or items of so many bytes; the least recently used goes first. Each is made once.
+    """An LRU cache bounded by the number of items, or by their sizes; concurrent threads make each item once.
 
-    A fork begins with an empty cache: a lock that another thread had would stay locked in it for ever.
+    A fork begins with an empty cache: a lock that another thread held would stay locked for ever.
 
     Args:
-        most: the sum of all sizes.
-        size: of an item.
+        most: the largest sum of sizes.
+        size: returns the size of an item.
 
     Attributes:
-        total: the sum of the sizes now.
+        total: the current sum of sizes.
 
     >>> cache = LruCache(most=2)
     >>> [cache.get(key, lambda key=key: key * 10) for key in (1, 2, 3)], cache.peek(1), cache.total
@@ -40,7 +40,7 @@ class LruCache(Generic[T]):
     def clear(self) -> None:
         """Forget everything."""
         self.total, self._items, self._lock = 0, OrderedDict[Hashable, T](), threading.Lock()
-        # Those of items that threads are making.
+        # The locks of items that threads are making.
         self._making = weakref.WeakValueDictionary[Hashable, threading.Lock]()
 
     def peek(self, key: Hashable) -> T | None:
@@ -51,7 +51,7 @@ class LruCache(Generic[T]):
             return item
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the item of a key; made where it is not cached, and what making it raises is raised."""
+        """Return the item of a key; where it is not cached, make it. Raises what `make` raises."""
         if (item := self.peek(key)) is not None:
             return item
         with self._lock:
@@ -64,14 +64,14 @@ class LruCache(Generic[T]):
             return item
 
     def _add(self, key: Hashable, item: T) -> None:
-        """Cache an item, while the lock is held; others go where that makes too many."""
+        """Cache an item and evict others beyond the bound; the caller holds the lock."""
         self._items[key] = item
         self.total += self._size(item)
         while self.total > self.most and len(self._items) > 1:
             self.total -= self._size(self._items.popitem(last=False)[1])
 
     def forget(self, key: Hashable) -> None:
-        """Let go of the item of a key; it is made anew when it is asked for."""
+        """Drop the item of a key; `get` makes it anew."""
         with self._lock:
             if key in self._items:
                 self.total -= self._size(self._items.pop(key))
@@ -80,17 +80,17 @@ class LruCache(Generic[T]):
         return len(self._items)
 
     def begin_in_fork(self) -> None:
-        """Forget everything, and never close what the parent had open: that might wait for locks."""
+        """Forget everything, but keep the parent's items alive: closing them might wait for locks."""
         self._inherited.append(self._items)
         self.clear()
 
 
 class OpenFiles(LruCache[T]):
-    """The files of a kind that a process has open: by path, and what told each from others when it was listed.
+    """A cache of open files, keyed by path and by the stamp that each had when it was listed.
 
     Args:
-        open: opens one.
-        most: so many; the one that was not read for longest is closed first, once nobody reads it any more.
+        open: opens a file, given its path and stamp.
+        most: the number of open files; the least recently used is closed first, once nobody reads it any more.
     """
 
     def __init__(self, open: Callable[[str, str], T], most: int) -> None:
@@ -98,7 +98,7 @@ class OpenFiles(LruCache[T]):
         self._open = open
 
     def at(self, path: str, stamp: str) -> T:
-        """Return the file at a path, opened where it is not; raises what `open` raises."""
+        """Return the open file at a path; open it where needed. Raises what `open` raises."""
         return self.get((path, stamp), lambda: self._open(path, stamp))
 
 
@@ -117,11 +117,11 @@ if hasattr(os, "register_at_fork"):
 class OpenFile:
     """The bytes of a file that stays open, read by slices; thread-safe and fork-safe.
 
-    Reads use pread, so no file position is shared. A memory map would be as fast, but kills the process (SIGBUS) if the
-    file is truncated meanwhile; here a slice is then short.
+    Reads use pread, so no file position is shared. A memory map would be as fast, but if another process truncates the
+    file, the system kills the reader (SIGBUS); here a slice is then short.
 
     Args:
-        file: its path, or the number of an open file, which is duplicated.
+        file: its path, or a file descriptor, which is duplicated.
     """
 
     def __init__(self, file: str | int) -> None:
@@ -129,7 +129,7 @@ class OpenFile:
         weakref.finalize(self, os.close, self._handle)
 
     def status(self) -> os.stat_result:
-        """The current status of the open file, even if another has its path."""
+        """Return the current status of the open file, even if another file has its path by now."""
         return os.fstat(self._handle)
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class OpenFile:
         return self.read(start, stop - start)
 
     def read(self, start: int, count: int) -> bytes:
-        """Read `count` bytes from `start` on, or fewer at the end; OSError where they cannot be read."""
+        """Read `count` bytes from `start` on, or fewer at the end of the file. Raises OSError."""
         data = self._piece(start, count)
         while 0 < len(data) < count and (more := self._piece(start + len(data), count - len(data))):
             data += more

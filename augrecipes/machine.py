@@ -1,4 +1,4 @@
-"""What the machine gives this process: cores, memory that the allocator keeps; and sizes, as people say them."""
+"""What the machine gives this process: cores, memory, allocator settings; and sizes as people write them."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ R = TypeVar("R")
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _CGROUPS = Path("/sys/fs/cgroup")
 TUNING = "AUGRECIPES_TUNE_ALLOCATOR"
-# By mallopt's numbers M_TRIM_THRESHOLD and M_MMAP_THRESHOLD: how much freed memory may stay, and the largest threshold
-# that 64-bit glibc accepts (HEAP_MAX_SIZE / 2).
+# mallopt's M_TRIM_THRESHOLD (-1), the freed memory to keep, and M_MMAP_THRESHOLD (-3), at the largest value that 64-bit
+# glibc accepts (HEAP_MAX_SIZE / 2).
 _THRESHOLDS = {-1: 256 << 20, -3: 32 << 20}
 
 
 def cores() -> int:
-    """The cores that this process may use: not all that there are, where an affinity or a container's quota is set."""
+    """Return the number of cores that this process may use, within its affinity and a container's quota."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, math.ceil(min(allowed, _quota())))
 
 
 def _quota() -> float:
-    """How many cores' worth of time a container may take."""
-    old = _CGROUPS / "cpu"
+    """Return the cores' worth of time that the container may use; infinity without a limit."""
+    old = _CGROUPS / "cpu"  # of cgroups v1
     for files in ([_CGROUPS / "cpu.max"], [old / "cpu.cfs_quota_us", old / "cpu.cfs_period_us"]):
         try:
             quota, period = map(int, " ".join(file.read_text(encoding="ascii") for file in files).split())
-        except (OSError, ValueError):  # none of this sort, or no limit
+        except (OSError, ValueError):  # no such file, or no limit
             continue
         if quota > 0 < period:
             return quota / period
@@ -50,16 +50,16 @@ def _quota() -> float:
 
 
 def memory_limit() -> str:
-    """How much memory a container may take, in words."""
+    """Say how much memory the container may use."""
     for file in (_CGROUPS / "memory.max", _CGROUPS / "memory" / "memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # none of this sort, or no limit
-            if (size := int(file.read_text(encoding="ascii"))) < 1 << 60:  # an old way to say none
+        with suppress(OSError, ValueError):  # no such file, or no limit
+            if (size := int(file.read_text(encoding="ascii"))) < 1 << 60:  # more: no limit, in v1
                 return f"a container's limit of {size:,} bytes"
     return "no limit"
 
 
 def system_field(file: str, name: str) -> str:
-    """A value of one of Linux's tables about itself; empty elsewhere."""
+    """Return a value of a table in /proc; empty where there is none, as on other systems."""
     try:
         lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -68,7 +68,7 @@ def system_field(file: str, name: str) -> str:
 
 
 def parse_size(size: str | int) -> int:
-    """A size as people write it. StoreError where it is none.
+    """Parse a size as people write it, to bytes. StoreError for other text.
 
     >>> parse_size("2G"), parse_size("1.5 MB"), parse_size("64KiB"), parse_size(512)
     (2000000000, 1500000, 65536, 512)
@@ -84,13 +84,13 @@ def parse_size(size: str | int) -> int:
 def in_threads(
     work: Callable[[T], R], items: Sequence[T], threads: int | None = None, advance: Progress | None = None
 ) -> Iterator[R]:
-    """Yield what `work` returns for each item, in their order, by some threads.
+    """Call `work` on each item in a pool of threads, and yield the results in the order of the items.
 
     Args:
-        work: is called in threads.
-        items: all of them.
-        threads: how many; None: one a core, at most eight.
-        advance: called with how many are done, and of how many.
+        work: a thread-safe function of an item.
+        items: the items.
+        threads: the number of threads; None: one per core, at most eight.
+        advance: called with the items that are done, and their total.
 
     >>> [*in_threads(str, range(3))]
     ['0', '1', '2']
@@ -103,43 +103,43 @@ def in_threads(
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that started it does, however that ended: from a fork server, too."""
+    """End this process when its parent ends, however that happens; also under a fork server."""
 
     def wait() -> None:
         if (parent := parent_process()) is not None:
             parent.join()
-            os._exit(0)  # at once: cleaning up would wait for the dead
+            os._exit(0)  # at once: cleaning up would wait for the dead parent
 
     threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Without Python's garbage collector, which would begin its work at any moment."""
-    collects = gc.isenabled()
+    """Turn off Python's garbage collector, which could run at any moment, for a `with`."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collects:
+        if enabled:
             gc.enable()
 
 
 def allocator_is_tuned() -> bool:
-    """Whether the environment leaves tuning on."""
+    """Whether AUGRECIPES_TUNE_ALLOCATOR allows `tune_allocator`."""
     return os.environ.get(TUNING, "1").strip().lower() not in {"0", "no", "off", "false"}
 
 
 def tune_allocator() -> bool:
-    """Let glibc's allocator keep the memory of large arrays, instead of handing it back after every sample.
+    """Let glibc's allocator keep the memory of large arrays, instead of returning it to the system after every sample.
 
-    By default arrays of more than 128 KiB are mapped afresh each time (the threshold moves, but slowly and not always),
-    so each image is paid for in page faults: with both thresholds raised a plain chain of albumentations steps runs 10
-    to 24% faster. The price: a process keeps up to 256 MiB of freed memory. It affects the whole process, and cannot be
-    undone. `loader(..., tune_allocator=False)` or AUGRECIPES_TUNE_ALLOCATOR=0 switch it off.
+    By default glibc maps arrays of more than 128 KiB afresh each time (the threshold adapts, but slowly and not
+    always), so each image costs page faults: with both thresholds raised, a plain chain of albumentations steps runs 10
+    to 24% faster. In return a process keeps up to 256 MiB of freed memory. This affects the whole process and cannot be
+    undone. `loader(..., tune_allocator=False)` or AUGRECIPES_TUNE_ALLOCATOR=0 switches it off.
 
     Returns:
-        Whether that worked; not off glibc, or when switched off.
+        Whether it worked; False without glibc, or when switched off.
     """
     if not allocator_is_tuned() or not sys.platform.startswith("linux"):
         return False

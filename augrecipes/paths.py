@@ -1,4 +1,4 @@
-"""Paths and addresses, and whole files: `s3://bucket/photos` lies elsewhere, `file:///tmp/photos` on this machine."""
+"""Paths and addresses: `s3://bucket/photos` is remote, `file:///tmp/photos` is on this machine; and atomic writes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from augrecipes.errors import DataError
 
-STAGED = ".new"  # how files end that are not in place yet
+STAGED = ".new"  # suffix of files that are not renamed into place yet
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
-_CRUMPLED = re.compile(r"([A-Za-z][A-Za-z0-9+\-]+):/(?!/)")  # what pathlib makes of an address
+_COLLAPSED = re.compile(r"([A-Za-z][A-Za-z0-9+\-]+):/(?!/)")  # what pathlib makes of an address
 _ARCHIVE = re.compile(r"\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst|lz4))$", re.IGNORECASE)
 EXTENSIONS = frozenset(b"jpg jpeg jpe png bmp tif tiff webp gif pgm ppm pbm pnm jp2 j2k avif npy".split())
-# What is hidden, and what systems put into folders: macOS, disk stations (Synology, QNAP), Windows, Linux.
+# Hidden files, and what systems put into folders: macOS, network storage (Synology, QNAP), Windows, Linux.
 SKIPPED = re.compile(
     rb"\.|(__macosx|network trash folder|temporary items|@eadir|@tmp|@recycle|@recently-snapshot|#recycle|#snapshot"
     rb"|\$recycle\.bin|system volume information|found\.\d{3}|lost\+found)$",
@@ -27,9 +27,9 @@ _LOCAL = ("file://", "local://")
 
 
 def address_of(path: Any) -> str | None:
-    """The address that a path is; None of one of this machine, and of what is no text, bytes or path.
+    """Return the address that `path` is; None for a path of this machine, and for what is no text, bytes or path.
 
-    `pathlib.Path("s3://a/b")` has lost a slash, which is given back.
+    `pathlib.Path("s3://a/b")` has lost a slash, which is restored.
 
     >>> address_of("s3://bucket/a.jpg"), address_of(Path("s3://bucket/a.jpg"))
     ('s3://bucket/a.jpg', 's3://bucket/a.jpg')
@@ -43,13 +43,13 @@ def address_of(path: Any) -> str | None:
         return None
     if _ADDRESS.match(text):
         return text
-    if not isinstance(path, str | bytes) and (match := _CRUMPLED.match(text)) and not os.path.lexists(text):
+    if not isinstance(path, str | bytes) and (match := _COLLAPSED.match(text)) and not os.path.lexists(text):
         return f"{match[1]}://{text[match.end() :]}"
     return None
 
 
 def is_archive(name: str) -> bool:
-    """Whether a path, or a pattern, ends as tar archives do; compressed ones are told to be so when they are opened.
+    """Whether a path or a pattern has the suffix of a tar archive, compressed or not.
 
     >>> is_archive("train-*.tar"), is_archive("a.TGZ"), is_archive("photos")
     (True, True, False)
@@ -58,13 +58,13 @@ def is_archive(name: str) -> bool:
 
 
 def is_image(name: str | bytes) -> bool:
-    """Whether a file's name ends as those of images do."""
+    """Whether a file's name has the suffix of an image."""
     encoded = os.fsencode(name)
     return b"." in encoded and encoded.rpartition(b".")[2].lower() in EXTENSIONS
 
 
 def images_in(folder: str, paths: Sequence[str]) -> list[str]:
-    """Images by their names below a folder: those of `paths`, and all inside of what of these are folders, sorted.
+    """List images by their names below a folder: `paths` that are files, and all images in `paths` that are folders.
 
     Raises:
         OSError: a path does not exist, or cannot be listed.
@@ -81,7 +81,7 @@ def images_in(folder: str, paths: Sequence[str]) -> list[str]:
 
 
 def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
-    """A path of this machine. DataError for an address, of which pathlib would make folders here.
+    """Return a path of this machine. DataError for an address, which pathlib would turn into folders here.
 
     >>> local("file:///tmp/photos") == local("file:///tmp/%70hotos") == Path("/tmp/photos")
     True
@@ -95,39 +95,39 @@ def local(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
     if not text.startswith(_LOCAL):
         return Path(text)
     place = Path(text.partition("://")[2])
-    # `Path.as_uri` writes a space as %20, and the drive of Windows behind a slash; others write names as they are.
+    # `Path.as_uri` writes a space as %20, and a Windows drive after a slash; other programs do not quote names.
     if ("%" not in text and os.name != "nt") or os.path.lexists(place):
         return place
-    from urllib.request import url2pathname  # late: it brings the clients of HTTP and of mail
+    from urllib.request import url2pathname  # late: imports HTTP and mail clients
 
     return Path(url2pathname(str(place)))
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in `folder` would outlive a power failure. Raises OSError."""
+    """Sync a folder to disk, so that the names in it survive a power failure. Raises OSError."""
     if os.name == "nt":  # folders cannot be opened there
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems keep names by themselves
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot sync folders
             raise
     finally:
         os.close(handle)
 
 
 def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o644) -> None:
-    """Write a file under a name of its own beside `path`, and put it in place by renaming; missing folders are made.
+    """Write a file atomically: write a temporary file beside `path`, then rename it. Makes missing folders.
 
     Args:
-        path: of the file.
+        path: the file's path.
         data: its content.
-        lasting: wait until it would outlive a power failure; a cache need not.
-        mode: who may read and write it.
+        lasting: sync to disk, so that the file survives a power failure; a cache need not.
+        mode: its permissions.
 
     Raises:
-        OSError: it cannot be written, and names `path`; what was there before is still there.
+        OSError: the file cannot be written; names `path`, where the old content remains.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_file(Path(folder) / "a" / "b.txt", b"whole")
@@ -136,7 +136,7 @@ def write_file(path: Path, data: bytes, *, lasting: bool = True, mode: int = 0o6
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # such as /dev/stderr, whose place no file is to take
+        if path.exists() and not path.is_file():  # such as /dev/stderr, which must not be replaced
             path.write_bytes(data)
             return
         handle, staged = tempfile.mkstemp(STAGED, f".{path.name}.", path.parent)

@@ -1,6 +1,6 @@
-"""How far long work is, on standard error: a bar that moves on a terminal, a line every few seconds elsewhere.
+"""Show the progress of long work on standard error: a bar on a terminal, else a line every few seconds.
 
-Work that is done within a second says nothing, and nothing stays on a terminal.
+Work that takes less than a second shows nothing, and a finished bar is erased.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 from augrecipes.errors import harmless
 
-Progress = Callable[[int, int], None]  # how much is done, of how much
-Parts = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+Progress = Callable[[int, int], None]  # (done, total)
+Parts = Callable[[str, int, int], None]  # (what, done, total)
 
 QUIET = 1.0  # seconds before anything is shown
-EVERY = {True: 0.1, False: 5.0}  # seconds between two looks, on a terminal and elsewhere
+EVERY = {True: 0.1, False: 5.0}  # seconds between two updates, on a terminal and elsewhere
 _WIDEST = 120
 
 
 @contextmanager
 def progress(what: str, say: Callable[[str], None] | None = None) -> Iterator[Progress]:
-    """Show how far some work is: a function of (done, total).
+    """Show the progress of some work; the `with` gets a function of (done, total).
 
     Args:
-        what: is done.
-        say: where standard error is no terminal, is given a line now and then.
+        what: names the work.
+        say: prints a line now and then where standard error is no terminal.
 
     >>> with progress("reading") as advance:
     ...     advance(1, 2)
@@ -39,7 +39,7 @@ def progress(what: str, say: Callable[[str], None] | None = None) -> Iterator[Pr
 
 @contextmanager
 def parts(say: Callable[[str], None] | None = None, clock: Callable[[], float] = time.monotonic) -> Iterator[Parts]:
-    """As `progress`, for work of several parts: a function of (what, done, total)."""
+    """Show the progress of work in several parts; the `with` gets a function of (what, done, total)."""
     began, terminal = clock(), sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     next_at, bars = began + QUIET, None
 
@@ -63,16 +63,16 @@ def parts(say: Callable[[str], None] | None = None, clock: Callable[[], float] =
 
 
 def _bars() -> Any:
-    """A bar of rich's that has begun, goes when it is stopped, and has no thread: what it watches may fork."""
-    from rich import progress  # late: most work is quick
+    """Start a rich progress bar, which is erased when stopped; it has no thread, as the work may fork."""
+    from rich import progress  # late: most work is quick and shows nothing
     from rich.console import Console
 
-    said = progress.TextColumn("{task.description}", markup=False)
+    title = progress.TextColumn("{task.description}", markup=False)
     counted = progress.TextColumn("{task.completed:,} of {task.total:,}", markup=False)
     console = Console(stderr=True, highlight=False)
     console.width = min(console.width, _WIDEST)
     bars = progress.Progress(
-        said, progress.BarColumn(32), counted, progress.TimeRemainingColumn(compact=True), console=console,
+        title, progress.BarColumn(32), counted, progress.TimeRemainingColumn(compact=True), console=console,
         auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False,
     )  # fmt: skip
     bars.add_task("", total=1)

@@ -1,8 +1,8 @@
-"""Files that lie elsewhere: `s3://`, `gs://`, `hf://`, `memory://` and whatever else fsspec knows; addresses as paths.
+"""Remote files: `s3://`, `gs://`, `hf://`, `memory://` and all else that fsspec knows; addresses with a path's methods.
 
-A request is made again after a failure, and in the end is an error that says what to do. A file system of fsspec is
-looked up for each: fsspec keeps one a process, so that nothing of it is pickled or goes through a fork. How it logs in
-is said where fsspec and its drivers look for it, never in a recipe or a state.
+Failed requests are retried; the last error says what to do. Each request looks up its fsspec file system, of which
+fsspec keeps one per process, so that none is pickled or inherited by a fork. Credentials are configured where fsspec
+and its drivers look for them, never in a recipe or a state.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from augrecipes.redaction import redact, redact_from
 Found = TypeVar("Found")
 StrPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-# Where an object is there whole, or not at all, and folders are but names.
-_OF_OBJECTS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
+# Object stores, where writing an object is atomic, and folders are only names.
+_OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "hf", "memory"}
 EXTRA = "pip install 'augrecipes[remote]'"
-ATTEMPTS = 5  # of drivers that try again themselves, such as that of S3, so many times theirs
+ATTEMPTS = 5  # times those of drivers that retry themselves, such as S3's
 PAUSE = 0.2  # seconds before the second attempt; twice as long before each further one
-_LAST_WORDS = 300  # characters of what a server said
-# What another attempt would not change: of the server, and of the disk that is written to.
+_LAST_WORDS = 300  # characters of a server's error message
+# Errors that a retry would not change: of the server, and of the local disk.
 _FINAL = (
     FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError, NotImplementedError,
     ImportError, TypeError, AttributeError,
 )  # fmt: skip
-OF_THE_DISK = {errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.ENOTDIR, getattr(errno, "EDQUOT", errno.ENOSPC)}
+DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.ENOTDIR, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _WHEELS = {"gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
 
 
 def is_remote(path: Any) -> bool:
-    """Whether a path is the address of something that lies elsewhere; text, bytes, or a path object.
+    """Whether a path, as text, bytes or a path object, is a remote address.
 
     >>> is_remote("s3://bucket/a.jpg"), is_remote("C:/a.jpg"), is_remote("file:///tmp/a.jpg"), is_remote("a/b")
     (True, False, False, False)
@@ -47,7 +47,7 @@ def is_remote(path: Any) -> bool:
 
 
 def remote_place(path: Any) -> RemotePath | None:
-    """The address that a path is; None of one of this machine, and of what is no path.
+    """Return a remote address as a `RemotePath`; None for a path of this machine, and for what is no path.
 
     >>> remote_place("s3://bucket/photos/"), remote_place(Path("s3://bucket/photos")), remote_place("a/b")
     (RemotePath(url='s3://bucket/photos'), RemotePath(url='s3://bucket/photos'), None)
@@ -60,7 +60,7 @@ def remote_place(path: Any) -> RemotePath | None:
 
 
 def place_of(path: StrPath) -> Place:
-    """A path of this machine, or an address.
+    """Return a path of this machine, or a remote address.
 
     >>> place_of("file:///tmp/photos") == Path("/tmp/photos"), place_of("memory://photos")
     (True, RemotePath(url='memory://photos'))
@@ -69,28 +69,28 @@ def place_of(path: StrPath) -> Place:
 
 
 def is_folder(path: StrPath) -> bool:
-    """Whether there is a folder. Raises DataError.
+    """Whether a path or address is a folder. Raises DataError.
 
     >>> is_folder("nowhere")
     False
     """
-    return _there(path, "is_dir")
+    return _test(path, "is_dir")
 
 
 def is_file(path: StrPath) -> bool:
-    """Whether there is a file. Raises DataError."""
-    return _there(path, "is_file")
+    """Whether a path or address is a file. Raises DataError."""
+    return _test(path, "is_file")
 
 
 def is_there(path: StrPath) -> bool:
-    """Whether there is anything. Raises DataError."""
-    return _there(path, "exists")
+    """Whether a path or address exists. Raises DataError."""
+    return _test(path, "exists")
 
 
-def _there(path: StrPath, what: str) -> bool:
+def _test(path: StrPath, method: str) -> bool:
     place = place_of(path)
     try:
-        return bool(getattr(place, what)())
+        return bool(getattr(place, method)())
     except (PermissionError, RemoteError) as error:
         if isinstance(place, Path):
             raise
@@ -100,7 +100,7 @@ def _there(path: StrPath, what: str) -> bool:
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class RemotePath:
-    """An address (`url`), with what a `pathlib.Path` can do and is needed here. All is asked of the server anew.
+    """A remote address (`url`) with some methods of `pathlib.Path`. Every call asks the server anew.
 
     >>> place = RemotePath("memory://shop/index.json")
     >>> place.write_bytes(b"{}")
@@ -123,28 +123,28 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """What stands behind the last slash."""
+        """The part after the last slash."""
         return self.url.rpartition("/")[2]
 
     @property
     def parent(self) -> RemotePath:
-        """The folder that it is in."""
+        """The address without its last part."""
         return RemotePath(self.url.rpartition("/")[0])
 
     def about(self) -> dict[str, Any]:
-        """What the server says of it: at least its size. FileNotFoundError where there is nothing."""
+        """Return fsspec's `info` of it: at least its size. FileNotFoundError where there is nothing."""
         return request(self.url, lambda system, path: dict(_fresh(system).info(path)))
 
     def stamp(self) -> str:
-        """What tells it from what takes its place."""
+        """Return a stamp, which differs once it is replaced."""
         return stamp_in(self.about())
 
     def exists(self) -> bool:
-        """Whether there is a file, or anything below."""
+        """Whether it is a file, or a folder that holds anything."""
         return request(self.url, lambda system, path: bool(_fresh(system).exists(path)))
 
     def is_dir(self) -> bool:
-        """Whether there is anything below."""
+        """Whether it is a folder that holds anything."""
         return request(self.url, lambda system, path: bool(_fresh(system).isdir(path)))
 
     def is_file(self) -> bool:
@@ -152,12 +152,12 @@ class RemotePath:
         return request(self.url, lambda system, path: bool(_fresh(system).isfile(path)))
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """What is directly below."""
+        """Yield the files and folders directly below."""
         names = request(self.url, lambda system, path: _fresh(system).ls(path, detail=False))
         return (self / name.rstrip("/").rpartition("/")[2] for name in names)
 
     def files(self) -> dict[str, int]:
-        """Every file below, by its name behind this address; its size.
+        """Return the sizes of all files below, by their names relative to this address.
 
         Raises:
             FileNotFoundError: there is nothing.
@@ -166,54 +166,54 @@ class RemotePath:
         if not listing and not self.exists():
             raise FileNotFoundError("no such folder")
         root = request(self.url, lambda _, path: path).strip("/") + "/"
-        there = {path.lstrip("/"): about for path, about in listing.items() if about.get("type") != "directory"}
+        files = {path.lstrip("/"): about for path, about in listing.items() if about.get("type") != "directory"}
         return {
             path.removeprefix(root): int(about.get("size") or 0)
-            for path, about in there.items()
+            for path, about in files.items()
             if path.startswith(root)
         }
 
     def read_bytes(self) -> bytes:
-        """All of it."""
+        """Read the whole file."""
         return request(self.url, lambda system, path: bytes(system.cat_file(path)))
 
     def read_part(self, start: int, end: int) -> bytes:
-        """A part of it; `end` may lie behind its own."""
+        """Read bytes `start` to `end`, which may lie beyond the end of the file."""
         return request(self.url, lambda system, path: bytes(system.cat_file(path, start=start, end=end)))
 
     def write_bytes(self, data: bytes) -> None:
-        """A file of this content."""
+        """Write the file."""
         self._put(lambda system, path: system.pipe_file(path, data), len(data))
 
     def fetch(self, path: Path) -> None:
-        """Writes all of it to a file of this machine."""
+        """Download the file to a path of this machine."""
         request(self.url, lambda system, there: system.get_file(there, str(path)))
 
     def send(self, path: Path) -> None:
-        """Makes it a copy of a file of this machine, whole or not at all."""
+        """Upload a file of this machine; never leaves an incomplete file."""
         self._put(lambda system, there: system.put_file(str(path), there), path.stat().st_size)
 
     def _put(self, write: Callable[[Any, str], object], size: int) -> None:
-        """Writes a file of so many bytes, under a name of its own where others might see a part of it."""
+        """Write a file of `size` bytes; under a temporary name first where others might see it incomplete."""
 
-        def put(system: Any, there: str) -> None:
-            by_name = self.url.partition("://")[0] not in _OF_OBJECTS
-            folder, _, name = there.rpartition("/")
-            place = f"{folder}/.{name}.{os.getpid()}{STAGED}" if by_name else there
-            if by_name and folder:
+        def put(system: Any, target: str) -> None:
+            rename = self.url.partition("://")[0] not in _OBJECT_STORES
+            folder, _, name = target.rpartition("/")
+            place = f"{folder}/.{name}.{os.getpid()}{STAGED}" if rename else target
+            if rename and folder:
                 system.makedirs(folder, exist_ok=True)
             write(system, place)
             if (arrived := _fresh(system).info(place).get("size")) != size:
                 raise ConnectionError(f"{arrived} of {size:,} bytes arrived")
-            if by_name:
-                if system.exists(there):
-                    system.rm_file(there)
-                system.mv(place, there)
+            if rename:
+                if system.exists(target):
+                    system.rm_file(target)
+                system.mv(place, target)
 
         request(self.url, put)
 
     def unlink(self) -> None:
-        """Removes it; nothing where there is none."""
+        """Remove the file, if it exists."""
         request(self.url, lambda system, path: system.rm_file(path) if _fresh(system).exists(path) else None)
 
 
@@ -221,28 +221,28 @@ Place = Path | RemotePath
 
 
 def _fresh(system: Any) -> Any:
-    """The file system, which has forgotten what it remembers of folders."""
+    """Clear the file system's cache of listings, and return it."""
     system.invalidate_cache()
     return system
 
 
 class RemoteError(OSError):
-    """A server cannot be asked, or does not answer; says why, and what to do."""
+    """A server cannot be reached, or does not answer; says why, and what to do."""
 
 
 def request(url: str, do: Callable[[Any, str], Found]) -> Found:
-    """What a function of the file system and the path in it returns; it is repeated.
+    """Call a function with an address's file system and the path in it; retry it after failures.
 
     Raises:
-        FileNotFoundError, PermissionError: said by the server.
-        RemoteError: it failed each time, or cannot be made.
-        OSError: the disk that it writes to is full.
+        FileNotFoundError, PermissionError: as the server reports.
+        RemoteError: every attempt failed, or the request cannot be made.
+        OSError: the local disk is full.
 
     >>> request("memory://there", lambda system, path: (system.pipe_file(path, b"it is"), system.cat_file(path))[1])
     b'it is'
     """
     for number in range(ATTEMPTS):
-        if number:  # not all processes at the same time
+        if number:  # jitter: processes must not all retry at once
             time.sleep(PAUSE * 2 ** (number - 1) * (0.5 + os.urandom(1)[0] / 255))
         try:
             return do(*_file_system(url))
@@ -252,17 +252,17 @@ def request(url: str, do: Callable[[Any, str], Found]) -> Found:
                 raise RemoteError(f"cannot be done there: {reason}") from None
             raise next(kind for kind in (RemoteError, *_FINAL) if isinstance(error, kind))(reason) from None
         except Exception as error:  # drivers have errors of their own
-            if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+            if isinstance(error, OSError) and error.errno in DISK_ERRORS:
                 raise
             reason = redact_from(url, f"{type(error).__name__}: {error}")[:_LAST_WORDS]
             if "Credentials" in type(error).__name__:  # of botocore, google.auth
                 raise RemoteError(f"{reason}: give your credentials where its driver looks for them") from None
-    # What it came from is not shown: drivers say the address there, and parts of it.
+    # Raised without its cause: drivers quote the address, and parts of it.
     raise RemoteError(f"the server failed {ATTEMPTS} times, at last with {reason}; try again later")
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    """The file system of fsspec that an address belongs to, and the path in it; RemoteError where there is none."""
+    """Return the fsspec file system of an address and the path in it; RemoteError where there is none."""
     protocol = url.partition("://")[0]
     try:
         import fsspec
@@ -279,7 +279,7 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 
 def stamp_in(about: dict[str, Any]) -> str:
-    """What tells an object from what takes its place, from what its server says: its size, and tag or time."""
+    """Return an object's stamp, from fsspec's `info`: its size, and its tag or time."""
     names = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "oid", "mtime", "LastModified", "last_modified")
     text = [f"{name}={about[name]}" for name in (*names, "updated", "modified", "created") if about.get(name)]
     return f"{about.get('size')} {' '.join(text[:2])}"

@@ -1,4 +1,4 @@
-"""What objects and commands say of themselves: facts, tables and notes for terminals and JSON; pages in notebooks."""
+"""Reports of objects and commands: facts, tables and notes, for terminals, JSON and notebooks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "bold red", "warning": "yellow", "strong": "bold", "faint": "dim", "good": "green", "": ""}
 _LEAST = 20  # characters that a column of text keeps when lines are narrow, if it needs them
-_HANG = 2  # by how much the further lines of a note stand further in
-_GLUE = "\ue000"  # a space at which no line is broken; no text that is shown holds one
+_HANG = 2  # columns by which the further lines of a note are indented
+_GLUE = "\ue000"  # stands for a space where no line may break; no shown text holds it
 _LIST, _PAIR = re.compile(r"\[[^\]]*\]"), re.compile(r"[\w.]+: \S+")
 _TRAILING = re.compile(r" +((?:\x1b\[0m)?)$", re.MULTILINE)
 
 
 def to_plain(value: Any) -> Any:
-    """Returns a value as JSON can hold it: dicts, lists, strings, numbers, booleans and None.
+    """Convert a value to what JSON can hold: dicts, lists, strings, numbers, booleans and None.
 
-    Of a dataclass these are its fields, but for those that do not take part in comparisons. A number that is not
-    finite becomes None.
+    A dataclass becomes a dict of its fields, except those with `compare=False`. A number that is not finite becomes
+    None.
 
     >>> to_plain({"sizes": (1, 2.5), "ratio": float("inf")})
     {'sizes': [1, 2.5], 'ratio': None}
@@ -40,7 +40,7 @@ def to_plain(value: Any) -> Any:
         return {str(key): to_plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [to_plain(part) for part in value]
-    if hasattr(value, "tolist"):  # numpy's arrays and numbers
+    if hasattr(value, "tolist"):  # arrays and numbers of numpy
         return to_plain(value.tolist())
     if isinstance(value, float) and not isfinite(value):
         return None
@@ -48,7 +48,7 @@ def to_plain(value: Any) -> Any:
 
 
 class Note(NamedTuple):
-    """A sentence below a report or a table: the style is its label's where it has one, else that of the whole."""
+    """A sentence below a report or a table; the style applies to its label where it has one, else to all of it."""
 
     text: str
     label: str = ""
@@ -57,17 +57,17 @@ class Note(NamedTuple):
 
 @dataclass(slots=True)
 class TextTable:
-    """Rows of text.
+    """A table of text.
 
     Attributes:
-        title: stands above.
-        headings: of the columns; empty: none.
-        rows: cells of text. Spaces in front of a first cell show how deep it stands.
-        right: places of the columns that hold numbers; the others may be broken into several lines.
+        title: the line above the table.
+        headings: the columns' headings; empty: none.
+        rows: cells of text. Leading spaces of a first cell show its depth.
+        right: indices of right-aligned columns of numbers, which are not wrapped; others may be.
         keys: how many first columns are repeated where lines are too narrow for one table.
-        strong: places of columns in bold type, which are not broken either.
-        styles: of the rows, where some have one.
-        notes: below the table.
+        strong: indices of bold columns, which are not wrapped either.
+        styles: the rows' styles; empty: none.
+        notes: the notes below the table.
     """
 
     title: str
@@ -82,12 +82,12 @@ class TextTable:
 
 @dataclass(slots=True)
 class Report:
-    """What is known of something.
+    """A report.
 
     Attributes:
-        facts: by name, in one line each where there is room.
-        tables: below them.
-        notes: in the end.
+        facts: facts by name, in one line each where there is room.
+        tables: the tables below them.
+        notes: the notes at the end.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Report:
     notes: Sequence[Note] = ()
 
     def text(self, columns: int = 80, *, colour: bool = False) -> str:
-        """Returns the report as lines of at most so many columns, with the escape codes of a terminal if it has colour.
+        """Format the report as lines of at most `columns` characters; `colour` adds escape codes for a terminal.
 
         >>> rows = [("Flip#1", "0.5", "axis: x"), ("Rotate#1", "1", "limit: [-5, 5]")]
         >>> print(Report({"recipe": "tiny"}, [TextTable("Steps", ("step", "p", "arguments"), rows, right=(1,))]).text())
@@ -122,20 +122,20 @@ class Report:
 
 
 def _lines(table: TextTable, console: Any) -> list[Any]:
-    """A table as what rich prints line by line: as many tables as the columns need, one below the other."""
+    """Lay out a table for rich; where it is too wide, as several tables, one below the other."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    found: list[Any] = [Text(table.title, "bold")] if table.title else []
+    lines: list[Any] = [Text(table.title, "bold")] if table.title else []
     rows = [[_text(cell, console.width) for cell in row] for row in table.rows]
     captions = [_text(heading, console.width, "dim") for heading in table.headings]
     every = [*([captions] if captions else []), *rows]
     notes = [line for note in table.notes for line in _noted(note, "  ", console)]
     if not rows:
-        return [*found, *(notes or [Text("  none")])]
+        return [*lines, *(notes or [Text("  none")])]
     widths = [max(row[k].cell_len for row in every) for k in range(len(every[0]))]
-    whole = {*table.right, *table.strong}  # numbers and names are not broken
+    whole = {*table.right, *table.strong}  # numbers and names are not wrapped
     needs = [width if k in whole else min(width, _LEAST) for k, width in enumerate(widths)]
     for place, block in enumerate(_blocks(needs, table.keys, console.width - 2)):
         shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(captions), header_style="")
@@ -150,12 +150,12 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
         for row, style in zip(rows, table.styles or [""] * len(rows), strict=True):
             if not place or any(row[k] for k in block[table.keys :]):
                 shown.add_row(*(row[k] for k in block), style=STYLES[style])
-        found += [*([""] if place else []), Padding(shown, (0, 0, 0, 2))]
-    return [*found, *notes]
+        lines += [*([""] if place else []), Padding(shown, (0, 0, 0, 2))]
+    return [*lines, *notes]
 
 
 def _blocks(needs: Sequence[int], keys: int, room: int) -> list[list[int]]:
-    """The columns of each table: as many as there is room for; at least one behind the keys."""
+    """Split columns into tables: as many columns each as there is room for, at least one after the keys."""
     blocks: list[list[int]] = [[]]
     for k, need in enumerate(needs):
         if len(blocks[-1]) > keys and sum(needs[j] + 2 for j in blocks[-1]) + need > room:
@@ -165,7 +165,7 @@ def _blocks(needs: Sequence[int], keys: int, room: int) -> list[list[int]]:
 
 
 def _text(text: str, columns: int, style: str = "") -> Text:
-    """Text of one line, in which short lists keep together, and short values with their keys."""
+    """Make a line of text, in which short lists are not broken, nor short values from their keys."""
     from rich.text import Text
 
     glued = harmless(text)
@@ -185,7 +185,7 @@ def _noted(note: Note, indent: str, console: Any) -> list[Text]:
 
 
 def _hanging(before: str, text: str, console: Any, more: int = 0) -> list[Text]:
-    """`text` behind `before`, its further lines below its first, or `more` columns further in."""
+    """Wrap `text` after `before`; indent its further lines to below its first, or by `more` columns more."""
     from rich.text import Text
 
     room = max(console.width - len(before) - more, _LEAST)
@@ -193,23 +193,23 @@ def _hanging(before: str, text: str, console: Any, more: int = 0) -> list[Text]:
     return [Text(before) + first, *(Text(" " * (len(before) + more)) + line for line in others)]
 
 
-# What draws pages ("html") and sheets ("dataset"). `augrecipes/__init__.py` says it: it stands above all that is shown.
+# What renders HTML ("html") and sheets of datasets ("dataset"); `augrecipes.api.bind` registers the functions.
 renderers: dict[str, Callable[..., Any]] = {}
 
 
 class Displayed:
-    """An object that a notebook shows as HTML; terminals have its `repr`."""
+    """An object that a notebook shows as HTML; terminals show its `repr`."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """The object as HTML that needs nothing else: no file, no script, no network. Never raises."""
+        """Return the object as self-contained HTML: no file, no script, no network. Never raises."""
         return str(renderers["html"](self))
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Log no warnings of recipes that are compiled to be shown: who runs them gets them."""
+    """Silence warnings for a `with` that compiles recipes only to show them: running them logs the warnings."""
     log = logging.getLogger("augrecipes")
     before = log.level
     log.setLevel(logging.ERROR)

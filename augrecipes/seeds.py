@@ -23,13 +23,13 @@ def finalise(x: int) -> int:
 
 
 def mix(*values: int, state: int = GOLDEN) -> int:
-    """Hash any integers, in order, to 64 bits; from `state` on, which is the hash of those before them.
+    """Hash integers, in order, to 64 bits; `state`: the hash of the integers before them.
 
     >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1), mix(1, 2) == mix(2, state=mix(1))
     (True, False, True)
     """
     for value in values:
-        # `finalise`, written out: every sample waits for this.
+        # `finalise`, inlined: this is on the path of every sample.
         x = (state * 3 + GOLDEN + (value & MASK)) & MASK
         x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
@@ -38,7 +38,7 @@ def mix(*values: int, state: int = GOLDEN) -> int:
 
 
 def site_key(label: str) -> int:
-    """The 64-bit key of a step's label.
+    """Return the 64-bit key of a step's label.
 
     >>> site_key("HorizontalFlip#1") == site_key("HorizontalFlip#1")
     True
@@ -47,7 +47,7 @@ def site_key(label: str) -> int:
 
 
 def key_part(name: str, value: Any) -> int:
-    """`value` as an int; TypeError or ValueError where it cannot be a part of a key."""
+    """Return `value` as an int; TypeError or ValueError where it cannot be part of a key."""
     if type(value) is int and 0 <= value < END_OF_KEYS:
         return value
     try:

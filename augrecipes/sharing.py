@@ -1,11 +1,11 @@
-"""What a process shares with workers that it spawns: large arrays lie in memory that all of them map, once.
+"""Share large arrays with spawned workers: one copy in shared memory, which all of them map.
 
-Workers that are forked have everything already. Those of `spawn` and `forkserver` get a pickle each: a million paths
-are 40 MB for the pipe, and 40 MB more in every worker. Here the arrays of an object are written once, into memory of
-multiprocessing's (a file that has no name, in /dev/shm where that has room): it goes with the last process that maps
-it, also when all are killed. The pickle has the rest, and says where the arrays lie; workers see them read-only.
+Forked workers inherit everything. Workers of `spawn` and `forkserver` get a pickle each: a million paths are 40 MB for
+the pipe, and 40 MB more in every worker. Here an object's arrays are written once to multiprocessing's shared memory
+(an unlinked file, in /dev/shm where that has room), which is freed with the last process that maps it, even if all are
+killed. The pickle holds the rest and refers to the arrays; workers see them read-only.
 
-Only while a process is being started: pickles for files, queues and other machines hold everything, as ever.
+This happens only while a process is being started: pickles for files, queues and other machines hold everything.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-LEAST = 1 << 16  # bytes of an array that is worth it
+LEAST = 1 << 16  # bytes; smaller arrays are pickled
 
 
 def spawning() -> bool:
-    """Whether this thread is about to pickle something for a worker, on a system where these can map what it maps."""
+    """Whether this thread is pickling for a worker that is being started, which can map its memory (not on Windows)."""
     return sys.platform != "win32" and context.get_spawning_popen() is not None
 
 
 class SpawnShared:
-    """Something whose large arrays and bytes travel to spawned workers once. Nobody changes them, and its state is a
-    dictionary."""
+    """A base of objects that share large arrays and bytes with spawned workers; the arrays must not change.
+
+    The object's state must be a dict.
+    """
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if spawning():
@@ -40,14 +42,14 @@ class SpawnShared:
 
 
 class SharedValue(NamedTuple):
-    """Where an array lies, or bytes, which have no shape."""
+    """An array in shared memory, or bytes, which have no shape."""
 
     memory: Any
     dtype: np.dtype[Any]
     shape: tuple[int, ...] | None
 
 
-# Of each object, for as long as it lives, by name of the value: its checksum and size, and the memory that it lies in.
+# By id of each living object and name of its value: checksum and size of the value, and its shared memory.
 _shared: dict[int, dict[str, tuple[tuple[int, int], Any]]] = {}
 
 
@@ -60,7 +62,7 @@ def _shared_value(owner: SpawnShared, name: str, value: Any) -> SharedValue:
         _shared[id(owner)] = {}
         weakref.finalize(owner, _shared.pop, id(owner), None)
     known = _shared[id(owner)]
-    if name not in known or known[name][0] != mark:  # a user's own class may change what is its own
+    if name not in known or known[name][0] != mark:  # a user's class may change its arrays all the same
         known[name] = mark, BufferWrapper(len(data))
         known[name][1].create_memoryview()[:] = data
     return SharedValue(known[name][1], array.dtype, value.shape if plain else None)
@@ -74,7 +76,7 @@ def _is_large(value: Any) -> bool:
 
 
 def _fill(blank: Any, state: dict[str, Any]) -> None:
-    """Give a blank object its state, in the worker."""
+    """Set the state of a blank object, in the worker."""
     state = {name: _value_of(value) if isinstance(value, SharedValue) else value for name, value in state.items()}
     if hasattr(blank, "__setstate__"):
         blank.__setstate__(state)

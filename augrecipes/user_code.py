@@ -1,6 +1,6 @@
-"""Python of the user's own, by its file or its module: what it holds, and where it failed.
+"""Run the user's own Python, by file or by module; get objects from it, and say where it failed.
 
-It is run because the user named it, as an argument of a command or a function; no recipe and no data name any.
+It runs only because the user named it, as an argument of a command or a function; recipes and data cannot name code.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class UserModule:
     """A file that was run, or a module that was imported.
 
     Attributes:
-        place: as the user gave it: file or module.
-        name: what was asked for in it.
+        place: the file or module, as the user gave it.
+        name: the name of the requested object.
         content: the module.
-        error: what is raised where it is not as it should be.
+        error: the class of errors to raise.
     """
 
     place: str
@@ -38,8 +38,8 @@ class UserModule:
     content: ModuleType
     error: type[AugrecipesError] = AugrecipesError
 
-    def made(self, kind: type[T], what: str) -> T:
-        """What was asked for: it is a `kind`, or makes one when it is called without arguments.
+    def instance(self, kind: type[T], what: str) -> T:
+        """Return the requested object if it is a `kind`; else call it without arguments to make one.
 
         Raises:
             AugrecipesError: there is no such name, it fails, or it is something else.
@@ -50,39 +50,39 @@ class UserModule:
             return isinstance(value, kind) or (own and issubclass(value, kind))
 
         fitting = [key for key, value in vars(self.content).items() if fits(value)]
-        found = self.found(
+        value = self.value(
             f"{', '.join(fitting)}: say {self.place}:{fitting[0]}" if fitting else f"nothing that is {what}"
         )
-        if not isinstance(found, kind) and callable(found):
-            found = self.called(found)
-        if not isinstance(found, kind):
+        if not isinstance(value, kind) and callable(value):
+            value = self.call(value)
+        if not isinstance(value, kind):
             raise self.error(
-                f"{self.place}: {self.name} is a {type(found).__name__}; it must be {what}, or a function without "
+                f"{self.place}: {self.name} is a {type(value).__name__}; it must be {what}, or a function without "
                 "arguments that makes one"
             )
-        return found
+        return value
 
-    def found(self, there: str = "") -> Any:
-        """What was asked for; an error where there is no such name, which says what there is."""
+    def value(self, there: str = "") -> Any:
+        """Return the requested object; where there is no such name, raise an error that lists what there is."""
         if not hasattr(self.content, self.name):
             there = there or ", ".join(key for key in vars(self.content) if not key.startswith("_")) or "nothing"
             raise self.error(f"{self.place}: there is no {self.name} in it, but {there}")
         return getattr(self.content, self.name)
 
-    def called(self, function: Any) -> Any:
-        """What a function of the user's returns without arguments; where it fails, an error with the line."""
+    def call(self, function: Any) -> Any:
+        """Call a function of the user's without arguments; where it fails, raise an error that names the line."""
         try:
             return function()
         except Exception as error:
-            raise self.failed(f"{self.name}(), called without arguments, fails", error) from error
+            raise self.failure(f"{self.name}(), called without arguments, fails", error) from error
 
-    def failed(self, what: str, error: BaseException) -> AugrecipesError:
-        """An error of the user's code, with the line that it came from."""
-        return self.error(_failed(self.place, getattr(self.content, "__file__", None), what, error))
+    def failure(self, what: str, error: BaseException) -> AugrecipesError:
+        """Return the error for an exception of the user's code, with the line that raised it."""
+        return self.error(_failure(self.place, getattr(self.content, "__file__", None), what, error))
 
 
 def is_named(text: str) -> bool:
-    """Whether a text names something in a file of Python, or in a module: `FILE.py:NAME`, `package.module:NAME`.
+    """Whether a text names an object in a Python file or module: `FILE.py:NAME`, `package.module:NAME`.
 
     >>> is_named("data.py:train"), is_named("my.data:train"), is_named("data.py"), is_named("C:photos")
     (True, True, False, False)
@@ -92,13 +92,13 @@ def is_named(text: str) -> bool:
 
 
 def open_module(text: str, name: str, what: str, error: type[AugrecipesError] = AugrecipesError) -> UserModule:
-    """Run `FILE.py`, or import `package.module`; `:NAME` behind it says what is asked for.
+    """Run `FILE.py`, or import `package.module`; a suffix `:NAME` names the requested object.
 
     Args:
-        text: it.
-        name: what is asked for, unless the text says it.
-        what: is wanted, in words, for texts that name neither.
-        error: what is raised where it is not as it should be.
+        text: the file or module, with or without `:NAME`.
+        name: the name of the requested object, unless the text gives it.
+        what: what is wanted, in words, for errors.
+        error: the class of errors to raise.
 
     Raises:
         AugrecipesError: there is no such file or module, or it fails.
@@ -112,31 +112,31 @@ def open_module(text: str, name: str, what: str, error: type[AugrecipesError] = 
         place, asked = text, name
     if not place.endswith(".py") and not _DOTTED.fullmatch(place):
         raise error(f"{text!r} is not a {what} FILE.py, FILE.py:NAME, package.module or package.module:NAME")
-    return UserModule(place, asked, _loaded(place, error), error)
+    return UserModule(place, asked, _load(place, error), error)
 
 
 def run_plugin(place: str) -> None:
-    """Import a file that registers classes, as a module of its own name, so that processes that are started find it.
+    """Import a file that registers classes, as a module named after it, so that worker processes can import it, too.
 
     Raises:
         AugrecipesError: there is no such file, it fails, or another module has its name.
     """
-    file = Path(os.path.realpath(place))  # which says nothing of links that loop
+    file = Path(os.path.realpath(place))  # realpath does not raise on links that loop
     if file.suffix != ".py" or not file.is_file():
         raise AugrecipesError(f"{place}: not a Python file")
-    module = _loaded(file.stem, AugrecipesError, file.parent)
-    found = getattr(module, "__file__", None)
-    if found is None or Path(os.path.realpath(found)) != file:
+    module = _load(file.stem, AugrecipesError, file.parent)
+    origin = getattr(module, "__file__", None)
+    if origin is None or Path(os.path.realpath(origin)) != file:
         raise AugrecipesError(f"{place}: another module is called {file.stem}: give the file another name")
 
 
-def _loaded(place: str, wrong: type[AugrecipesError], folder: Path | None = None) -> ModuleType:
-    """A file that is run, or a module that is imported from a folder, or from the current one."""
+def _load(place: str, wrong: type[AugrecipesError], folder: Path | None = None) -> ModuleType:
+    """Run a file, or import a module, from `folder` or the current folder."""
     file = Path(os.path.realpath(place)) if place.endswith(".py") else None
     if file is not None and not file.is_file():
         raise wrong(f"{place}: {'a folder, not a file' if file.is_dir() else 'no such file'}")
     folder = folder or (file.parent if file else Path.cwd())
-    if str(folder) not in sys.path:  # what lies beside a script can be imported, as with Python itself
+    if str(folder) not in sys.path:  # modules beside a script can be imported, as with Python itself
         sys.path.insert(0, str(folder))
     try:
         return _run(file) if file else importlib.import_module(place)
@@ -145,22 +145,22 @@ def _loaded(place: str, wrong: type[AugrecipesError], folder: Path | None = None
         if missing and (place == missing or place.startswith(f"{missing}.")):
             raise wrong(f"there is no module {missing}; a file is named with its ending: {place}.py") from error
         what = f"it fails when it is {'run' if file else 'imported'}"
-        raise wrong(_failed(place, str(file) if file else None, what, error)) from error
+        raise wrong(_failure(place, str(file) if file else None, what, error)) from error
 
 
 def _run(file: Path) -> ModuleType:
     name = f"augrecipes_user_{file.stem}"  # not the stem alone: another module may have that name
     spec: Any = importlib.util.spec_from_file_location(name, file)
-    made = sys.modules[name] = importlib.util.module_from_spec(spec)  # data classes and pickles look for it there
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses and pickle look for it
     try:
-        spec.loader.exec_module(made)
+        spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
-    return made
+    return module
 
 
-def _failed(place: str, file: str | None, what: str, error: BaseException) -> str:
+def _failure(place: str, file: str | None, what: str, error: BaseException) -> str:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     where, text = f"{place}:{lines[-1]}" if lines else place, str(error).strip()
     script = '; what it does as a script belongs under `if __name__ == "__main__":`'

@@ -46,9 +46,9 @@ _RECIPES = {
 }
 _SERVER = """
 import json, sys
-from augrecipes.studio.studio import opened
+from augrecipes.studio.studio import open_studio
 from augrecipes.studio.server import StudioServer
-server = StudioServer(opened(None, sys.argv[1]))
+server = StudioServer(open_studio(None, sys.argv[1]))
 print(json.dumps([server.port, server.studio.token]), flush=True)
 server.serve()
 """

@@ -14,7 +14,7 @@ import pytest
 import augrecipes as ar
 from augrecipes.demo.slides import write_pyramid
 from augrecipes.images import lossless
-from augrecipes.packing.ray import connected
+from augrecipes.packing.ray import ray_cluster
 from augrecipes.store.formats import FORMATS
 from augrecipes.studio.server import StudioServer
 
@@ -48,7 +48,7 @@ USES: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "openslide": ("slides", lambda folder: slide(folder, "a.svs")),
     "tifffile": ("slides", lambda folder: write_pyramid(folder / "a.tif", [np.zeros((8, 8, 3), np.uint8)])),
     "fsspec": ("remote", lambda folder: ar.ImageFolder("s3://bucket/photos", "folder-128")),
-    "ray": ("ray", lambda folder: connected(None).__enter__()),
+    "ray": ("ray", lambda folder: ray_cluster(None).__enter__()),
     "zstandard": ("lossless", lambda folder: pack_losslessly()),
 }
 

@@ -218,7 +218,7 @@ class ModelStep:
         except Exception as error:
             names = (self.source, *self.views)
             keys = ", ".join(f"{key} {_shown(value)}" if key in names else key for key, value in batch.items())
-            raise self.module.failed(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
+            raise self.module.failure(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
     def _loss_of(self, output: Any, batch: Any) -> Tensor:
         place, name = self.module.place, self.module.name
@@ -268,7 +268,7 @@ def load_step(text: str, device: str | None = None) -> Wait | ModelStep:
 
 def _load_model(text: str, device: Device) -> ModelStep:
     module = open_module(text, "model", "training step: give milliseconds,", BenchError)
-    model = module.made(nn.Module, "an nn.Module").to(device.where).train()
+    model = module.instance(nn.Module, "an nn.Module").to(device.where).train()
     loss, optimizer = (getattr(module.content, name, None) for name in ("loss", "optimizer"))
     if loss is not None and not callable(loss):
         raise BenchError(f"{module.place}: loss is a {type(loss).__name__}; it must be a function loss(output, batch)")
@@ -279,7 +279,7 @@ def _load_model(text: str, device: Device) -> ModelStep:
         optimiser = torch.optim.SGD(model.parameters(), lr=_RATE) if stands_in else optimizer
         optimiser = optimizer(model) if callable(optimizer) else optimiser
     except Exception as error:
-        raise module.failed("optimizer(model) fails", error) from error
+        raise module.failure("optimizer(model) fails", error) from error
     if not all(callable(getattr(optimiser, name, None)) for name in ("step", "zero_grad")):
         raise BenchError(
             f"{module.place}: optimizer gives a {type(optimiser).__name__}; it must be a function optimizer(model) "

@@ -1,4 +1,4 @@
-"""The command line. Heavy modules are imported by the commands that need them, when they run."""
+"""The command line. Commands import heavy modules only when they run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from augrecipes.cli.commands import BY_NAME, COMMANDS
 from augrecipes.cli.parsing import CommandParser, UsageError, option, paragraphs, repeated
-from augrecipes.cli.terminal import complain, exit_status, hush, put, say, say_line, width
+from augrecipes.cli.terminal import complain, discard_output, exit_status, put, say, say_line, width
 from augrecipes.errors import AugrecipesError
 
 _ABOUT = "Write what should happen to your training images; augrecipes decides how and where it runs."
@@ -26,22 +26,22 @@ OPTIONS = (
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run `augrecipes`; leaves with the exit status.
+    """Run the command line, and exit with its status.
 
     Args:
-        args: arguments without the program's name; None takes the process's own.
+        args: arguments without the program's name; None: those of the process.
 
     Raises:
-        SystemExit: always. 0: all is well; 1: a lint error, or a promise that a recipe does not keep; 2: input or
-            usage that is not valid; 130: interrupted.
+        SystemExit: always. 0: all is well; 1: a lint error, defective data, or a promise not kept; 2: invalid input or
+            usage; 130: interrupted.
 
     >>> main(["--version"])
     Traceback (most recent call last):
     SystemExit: 0
     """
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed, and the next file that is opened would take its place
-            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115  to the end
+        if getattr(sys, name) is None:  # closed: the next file to be opened would take its descriptor
+            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115  open until exit
     for stream in (sys.stdout, sys.stderr):
         # File names need not be UTF-8, and a terminal need not show every character.
         if hasattr(stream, "reconfigure"):
@@ -53,14 +53,14 @@ def main(args: Sequence[str] | None = None) -> None:
             raise SystemExit(130) from None
         except (AugrecipesError, OSError) as error:
             if isinstance(error, BrokenPipeError):
-                raise SystemExit(141) from None  # as a program that SIGPIPE ended
+                raise SystemExit(141) from None  # like a program that SIGPIPE ended
             complain(error)
             raise SystemExit(exit_status(error)) from None
         finally:
             with suppress(ValueError):  # closed already
                 sys.stdout.flush()
-    except OSError as error:  # of what was buffered
-        hush()
+    except OSError as error:  # from flushing the buffer
+        discard_output()
         if isinstance(error, BrokenPipeError):  # its reader has gone, which is no error
             raise error.__context__ or SystemExit from None
         complain(OSError(error.errno, error.strerror, "standard output"))
@@ -69,10 +69,10 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _run(words: Sequence[str]) -> None:
-    """Run the command of some words; a UsageError is said, and status 2."""
+    """Run the command that some words name; print a UsageError and exit with status 2."""
     program, usage = "augrecipes", "COMMAND [ARGS]..."
     try:
-        first = 0  # word that is no option of the program
+        first = 0  # the first word that is no option of the program
         while first < len(words) and words[first].startswith("-"):
             first += 2 if words[first] == "--plugin" else 1
         root, (name, *rest) = _root(usage).parse_args(words[:first]), words[first:] or [""]
@@ -104,7 +104,7 @@ def _run(words: Sequence[str]) -> None:
 
 
 def _root(usage: str) -> CommandParser:
-    """Reads what stands before a command."""
+    """Make the parser of the options before a command."""
     widest = max(map(len, BY_NAME))
     listed = "\n".join(f"  {command.name:<{widest}}  {command.about}" for command in COMMANDS)
     epilog = f"Commands:\n{listed}\n\n{paragraphs(STATUSES, width())}"

@@ -1,12 +1,11 @@
-"""What words of many commands mean: a recipe and its changes, numbers, and data: `DATA...`, or `--data` for each.
+"""Arguments that many commands share: a recipe and its changes, numbers, and data as `DATA...` or `--data` for each.
 
-Data are a folder of images or of bags, here or elsewhere (`s3://bucket/photos`, `s3://bucket/photos/*.jpg`), an image,
-a CSV file, annotations, a store; for pairs `TARGET=PATH` for each target.
-Next to a CSV file or annotations may stand what a Dataset takes with them: `split=val`, `columns=lr=lr_path`,
-`box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER` where the images lie elsewhere. Whole slides are
-`slides=PATTERN`, beside it `tile=256`, `mpp=0.5` and others that ar.SlideBags takes. Or tar archives in the layout of
-WebDataset, `train-*.tar`, or several of them; or an `.npy` file. Or a source in Python of the user's own,
-`FILE.py:NAME`, which is run because it is named.
+Data are a folder of images or of bags, local or remote (`s3://bucket/photos`, `s3://bucket/photos/*.jpg`), an image, a
+CSV file, annotations, or a store; for pairs `TARGET=PATH` for each target. After a CSV file or annotations come
+arguments of the Dataset: `split=val`, `columns=lr=lr_path`, `box_classes=cat,dog`, `crowds=keep`, and `images=FOLDER`
+for images in another folder. Whole slides are `slides=PATTERN`, with `tile=256`, `mpp=0.5` and other arguments of
+ar.SlideBags. Or tar archives in the layout of WebDataset, `train-*.tar`; or an `.npy` file. Or a source in the user's
+own Python, `FILE.py:NAME`, which is run because it is named.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from augrecipes.user_code import is_named
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
 
-_FILES, _BESIDE_FILES = "files", ("images", "split", "columns", "box_classes", "crowds", "drop_shapes", "outside")
+_FILES, _FILE_ARGUMENTS = "files", ("images", "split", "columns", "box_classes", "crowds", "drop_shapes", "outside")
 _SWITCHES = {"crowds": ("drop", "keep"), "outside": ("true", "yes", "no", "false")}
-_RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # what recipes may be called
-_OF_ANNOTATIONS = re.compile(rb'"(?:images|annotations|shapes)"\s*:|^names\s*:', re.MULTILINE)
-_OF_RECIPES = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe|steps)\s*:', re.MULTILINE)
+_RECIPES = frozenset({"", ".yaml", ".yml", ".json", ".txt"})  # suffixes of recipe files
+_ANNOTATION_KEYS = re.compile(rb'"(?:images|annotations|shapes)"\s*:|^names\s*:', re.MULTILINE)
+_RECIPE_KEYS = re.compile(rb'"(?:recipe|steps|__class_fullname__)"\s*:|^(?:recipe|steps)\s*:', re.MULTILINE)
 
 
 def overrides(changes: Iterable[str]) -> dict[str, Any]:
-    """What `--set` changes, by address; values are read as YAML.
+    """Parse the changes of `--set`, by address; values are YAML.
 
     Raises:
-        UsageError: text without `=`, or a value that is no YAML.
+        UsageError: text without `=`, or a value that is not YAML.
 
     >>> overrides(["RandomCrop.height=64", "flip.p=0.25"])
     {'RandomCrop.height': 64, 'flip.p': 0.25}
@@ -55,23 +54,23 @@ def overrides(changes: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def loaded(args: Namespace, recipe: str = "") -> Recipe:
-    """The recipe that a command is given, with what --set and --without change. RecipeError where it is not valid."""
+def load_recipe(args: Namespace, recipe: str = "") -> Recipe:
+    """Load a command's recipe, with the changes of --set and --without. RecipeError where it is not valid."""
     from augrecipes.recipe.parse import load
 
     return load(recipe or args.recipe, overrides=overrides(args.set), without=args.without)
 
 
-def selected(args: Namespace, names: str) -> dict[str, Any]:
-    """Some of the arguments of a command, by their names with spaces between them."""
+def pick(args: Namespace, names: str) -> dict[str, Any]:
+    """Return some of a command's arguments as a dict; `names` are separated by spaces."""
     return {name: getattr(args, name) for name in names.split()}
 
 
 def numbers(text: str, option: str, least: int, most: int) -> list[int]:
-    """Different whole numbers with commas between them.
+    """Parse distinct whole numbers with commas between them.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: the text is something else.
 
     >>> numbers("0,1, 4", "--workers", 0, 64)
     [0, 1, 4]
@@ -88,7 +87,7 @@ def numbers(text: str, option: str, least: int, most: int) -> list[int]:
 
 
 def sources(args: Namespace, *, needed: bool = True) -> Any:
-    """The data of a command, as `data_of`; None where none is needed and none is given.
+    """Return a command's data: see `data_of`; None where none is needed and none is given.
 
     Raises:
         UsageError: no data, or data in the recipe's place.
@@ -110,7 +109,7 @@ def sources(args: Namespace, *, needed: bool = True) -> Any:
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Recipes and data, where a command takes several recipes.
+    """Split words into recipes and data, for commands that take several recipes.
 
     >>> split_words(["old.yaml", "stained-tissue", "hr=HR", "photos/"])
     (['old.yaml', 'stained-tissue'], ['hr=HR', 'photos/'])
@@ -119,7 +118,7 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def is_data(word: str) -> bool:
-    """Whether a word is data and no recipe: a folder, an image, a list of files, annotations, or TARGET=PATH.
+    """Whether a word names data and not a recipe: a folder, an image, a list of files, annotations, or TARGET=PATH.
 
     >>> is_data("tiles/"), is_data("folder-128"), is_data("my.yaml"), is_data("hr=HR"), is_data("my.py:data")
     (True, False, False, True, True)
@@ -139,18 +138,18 @@ def is_data(word: str) -> bool:
 
 
 def _is_annotated(path: Path) -> bool:
-    """Whether a file that could be a recipe is annotations: of COCO or labelme, or a data.yaml."""
+    """Whether a file with a recipe's suffix holds annotations: COCO, labelme, or a data.yaml."""
     with path.open("rb") as file:
         head = file.read(1 << 16)
-    return bool(_OF_ANNOTATIONS.search(head)) and not _OF_RECIPES.search(head)
+    return bool(_ANNOTATION_KEYS.search(head)) and not _RECIPE_KEYS.search(head)
 
 
 def data_of(words: Sequence[str]) -> Any:
-    """What words name: a path as it is, paths by target, files and how they are read, or a source in Python.
+    """Turn words into data: a path, paths by target, files with arguments for reading them, or a source in Python.
 
     Args:
-        words: a single path, or `NAME=PATH` for each target; a target that is named again has several folders. Or a
-            file, and `NAME=VALUE` for what a Dataset takes with it.
+        words: a single path, or `NAME=PATH` for each target; a target that is repeated has several folders. Or a file,
+            and `NAME=VALUE` for each argument of its Dataset.
 
     Raises:
         UsageError: several paths without targets, or an empty one.
@@ -176,7 +175,7 @@ def data_of(words: Sequence[str]) -> Any:
     if _are_archives(words):
         return [*words]
     files = [place for place, pair in enumerate(pairs) if pair is None]
-    if len(files) == 1 and all(pair is None or pair[0] in _BESIDE_FILES for pair in pairs):
+    if len(files) == 1 and all(pair is None or pair[0] in _FILE_ARGUMENTS for pair in pairs):
         pairs[files[0]] = _FILES, words[files[0]]
     folders: dict[str, list[str]] = {}
     for text, pair in zip(words, pairs, strict=True):
@@ -194,26 +193,26 @@ def _are_archives(words: Sequence[str]) -> bool:
     return all(is_archive(word) and _named(word) is None for word in words)
 
 
-def _settings(named: dict[str, list[str]]) -> dict[str, Any]:
-    """What stands beside a file, where it is no mere text."""
-    read: dict[str, Any] = {}
+def _settings(texts: dict[str, list[str]]) -> dict[str, Any]:
+    """Parse the arguments that come after a file and are more than text."""
+    values: dict[str, Any] = {}
     for key, allowed in _SWITCHES.items():
-        if key in named and not (len(named[key]) == 1 and named[key][0] in allowed):
-            raise refusal(f"{key}={named[key][-1]} is not {allowed[0]} or {allowed[-1]}")
-    if "outside" in named:
-        read["outside"] = named["outside"][0] in ("true", "yes")
-    for key in {"box_classes", "drop_shapes"} & named.keys():
-        read[key] = [name.strip() for names in named[key] for name in names.split(",")]
-    if "columns" in named:
-        pairs = [text.partition("=") for text in named["columns"]]
+        if key in texts and not (len(texts[key]) == 1 and texts[key][0] in allowed):
+            raise refusal(f"{key}={texts[key][-1]} is not {allowed[0]} or {allowed[-1]}")
+    if "outside" in texts:
+        values["outside"] = texts["outside"][0] in ("true", "yes")
+    for key in {"box_classes", "drop_shapes"} & texts.keys():
+        values[key] = [name.strip() for names in texts[key] for name in names.split(",")]
+    if "columns" in texts:
+        pairs = [text.partition("=") for text in texts["columns"]]
         if not all(ours and theirs for ours, _, theirs in pairs):
             what = "is not columns=OURS=THEIRS, such as columns=image=path"
-            raise refusal(f"{', '.join(named['columns'])!r} {what}")
-        read["columns"] = {ours: theirs for ours, _, theirs in pairs}
-    return read
+            raise refusal(f"{', '.join(texts['columns'])!r} {what}")
+        values["columns"] = {ours: theirs for ours, _, theirs in pairs}
+    return values
 
 
 def _named(text: str) -> tuple[str, str] | None:
-    """Target and path, or None where the text is a mere path."""
+    """Split `TARGET=PATH`; None where the text is only a path."""
     name, equals, folder = text.partition("=")
     return (name, folder) if equals and name.isidentifier() else None

@@ -1,4 +1,4 @@
-"""Recipes side by side, on your data: `bench`, how fast they are, and `trial`, what they teach a small network."""
+"""Compare recipes on your data: `bench` measures their speed, `trial` what a small network learns under each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import Namespace
 from functools import partial
 from typing import Any
 
-from augrecipes.cli.arguments import data_of, loaded, numbers, selected, split_words
+from augrecipes.cli.arguments import data_of, load_recipe, numbers, pick, split_words
 from augrecipes.cli.parsing import refusal
 from augrecipes.cli.terminal import STDOUT, answer, parts, progress, report_once, say, say_line, show
 
@@ -45,8 +45,8 @@ def bench(args: Namespace) -> None:
     be used.
     """
     levels = [] if args.optimize is None else [word.strip() for word in args.optimize.split(",")]
-    if wrong := [word for word in levels if word not in _OPTIMIZE]:
-        raise refusal(f"{wrong[0]!r} is not one of {', '.join(_OPTIMIZE)}", "--optimize")
+    if unknown := [word for word in levels if word not in _OPTIMIZE]:
+        raise refusal(f"{unknown[0]!r} is not one of {', '.join(_OPTIMIZE)}", "--optimize")
     limit = _share(args.fail_if_slower)
     workers = () if args.workers is None else numbers(args.workers, "--workers", 0, _MOST_WORKERS)
     if args.sizes is not None and not workers:
@@ -67,7 +67,7 @@ def bench(args: Namespace) -> None:
     if args.out is not None:
         usable_folder(args.out)
     baseline = None if args.baseline is None else open_baseline(args.baseline)
-    recipes = by_name([loaded(args, name) for name in names])
+    recipes = by_name([load_recipe(args, name) for name in names])
     options = Options(
         optimize=list(dict.fromkeys(levels)) or None,
         stock=args.against == "stock" or baseline is not None,
@@ -75,31 +75,31 @@ def bench(args: Namespace) -> None:
         workers=workers,
         sizes=sizes,
         undecided=None if baseline is None else partial(baseline.undecided, limit=limit),
-        **selected(args, "samples batch_size seconds train_step device effects ablate"),
+        **pick(args, "samples batch_size seconds train_step device effects ablate"),
     )
     setting = Setting(data, args.mode, args.seed, args.masks)
     with report_once():
         with parts() as advance:
-            compared = compare(recipes, setting, options, advance)
-        judgement = None if baseline is None else judge(baseline, compared, limit)
+            comparison = compare(recipes, setting, options, advance)
+        judgement = None if baseline is None else judge(baseline, comparison, limit)
 
         def tell() -> None:
-            show(report_of(compared))
+            show(report_of(comparison))
             say()
             if judgement is not None:
                 show(report_of_gate(judgement))
 
-        answer(args, compared, tell, lambda path: write(compared, path))
+        answer(args, comparison, tell, lambda path: write(comparison, path))
         if args.out is not None:
-            with progress("rendering") as rendered:
-                page = write_report(compared, args.out, recipes, setting, judgement, rendered)
+            with progress("rendering") as advance_page:
+                page = write_report(comparison, args.out, recipes, setting, judgement, advance_page)
             say_line(page, err=args.json == STDOUT)
     if judgement is not None and not judgement.passes:
         raise SystemExit(1)
 
 
 def _recipes_and_data(args: Namespace) -> tuple[list[str], list[str]]:
-    """The words of a command that are recipes, and those that are data."""
+    """Split a command's words into recipes and data. UsageError where one of the two is missing."""
     names, words = split_words(args.words)
     if not names:
         raise refusal("which recipes? Give files or names of the gallery", "RECIPE")
@@ -109,7 +109,7 @@ def _recipes_and_data(args: Namespace) -> tuple[list[str], list[str]]:
 
 
 def _share(text: str) -> float:
-    """`15%` or `0.15` as 0.15.
+    """Parse `15%` or `0.15` as 0.15.
 
     >>> _share("15%"), _share("0.2")
     (0.15, 0.2)
@@ -159,9 +159,9 @@ def trial(args: Namespace) -> None:
         for line in plan_lines(plan, unit):
             say(line, err=args.json == STDOUT)
 
-    how = selected(args, "task minutes seeds epochs model device masks valid_masks ablate fresh")
+    how = pick(args, "task minutes seeds epochs model device masks valid_masks ablate fresh")
     with report_once(), parts() as advance:
-        recipes = by_name([loaded(args, name) for name in names])
+        recipes = by_name([load_recipe(args, name) for name in names])
         data, valid = data_of(words), data_of(args.valid) if args.valid else None
         run = TrialRun(recipes, data, valid, advance=advance, announce=announce, **how)
         table = run.trial

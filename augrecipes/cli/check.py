@@ -1,4 +1,4 @@
-"""`augrecipes check`: every problem of every recipe, and what a code means."""
+"""`augrecipes check`: list every problem of recipes, and explain codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from augrecipes.errors import Diagnostic, RecipeError, counted, harmless
 
 STDIN = "-"
 _SUFFIXES = frozenset({".yaml", ".yml"})
-# Standard input has no size; one byte more than a recipe may have is enough to refuse it.
+# Read from standard input at most one byte more than a recipe may have, which is enough to refuse it.
 _MOST_BYTES = 1_000_001
 
 
@@ -51,14 +51,14 @@ def check(args: Namespace) -> None:
     changes = overrides(args.set)
     from augrecipes.compat.guard import without_torch
 
-    # This process looks at recipes and at no pixels.
+    # No pixels are processed here.
     without_torch()
     checked, problems = check_all(args.files, changes, args.without)
     answer(args, problems, lambda: _tell(problems, args.format, checked), status=status(problems, args.strict))
 
 
 def describe(code: str) -> str | None:
-    """The documentation of a code; None for an unknown one.
+    """Return the documentation of a code; None for an unknown code.
 
     >>> describe("E303").splitlines()[0]
     'E303 step that recipes cannot use (error)'
@@ -82,7 +82,7 @@ def _wrapped(label: str, text: str) -> str:
 
 
 def status(problems: Sequence[Diagnostic], strict: bool) -> int:
-    """The exit status: 2 where something is no valid recipe, 1 for lint errors (`strict`: warnings too), else 0.
+    """Return the exit status: 2 where a recipe is not valid, 1 for lint errors (`strict`: warnings too), else 0.
 
     >>> status([Diagnostic("", code="L102", severity="warning")], strict=True)
     1
@@ -109,14 +109,14 @@ def _tell(problems: Sequence[Diagnostic], form: str, checked: int) -> None:
 
 
 def annotation(problem: Diagnostic) -> str:
-    """One problem as a workflow command of GitHub Actions.
+    """Format a problem as a workflow command of GitHub Actions.
 
     >>> annotation(Diagnostic("100% wrong", 3, 5, "E302", "Crop", "a,b.yaml"))
     '::error file=a%2Cb.yaml,line=3,col=5,title=E302 Crop::100%25 wrong'
     """
 
     def escaped(text: str, key: bool = True) -> str:
-        # GitHub makes line ends of these two again, and shows other control characters to nobody.
+        # GitHub turns %0D and %0A back into line ends; other control characters are escaped.
         text = harmless(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
         return text.replace(":", "%3A").replace(",", "%2C") if key else text
 

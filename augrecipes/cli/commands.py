@@ -1,4 +1,4 @@
-"""The commands: what each is called, what it takes, and the function that runs it."""
+"""The table of commands: the name, arguments and function of each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Recipes over one's own data: `check-data`, every defect of the files at once, and `verify`, whether the plan is the
-recipe.
-"""
+"""Check recipes on your data: `check-data` lists defects of the files, `verify` compares the plan with the recipe."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.cli.arguments import is_data, loaded, overrides, selected, sources
+from augrecipes.cli.arguments import is_data, load_recipe, overrides, pick, sources
 from augrecipes.cli.parsing import UsageError, refusal
 from augrecipes.cli.terminal import answer, complain, good, listed, parts, progress, say, say_line, show
 from augrecipes.errors import DataError, counted
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.check import CheckReport
     from augrecipes.verify import Verification
 
-_LISTED = 6  # samples left out that are named
+_LISTED = 6  # omitted samples that are named
 
 
 def check_data(args: Namespace) -> None:
@@ -66,10 +64,10 @@ def check_data(args: Namespace) -> None:
     from augrecipes.recipe.parse import load
 
     without_torch()
-    judged = loaded(args, args.judged) if args.judged else None
-    recipe = loaded(args) if judged is None else load(reading) if reading else judged
+    judged = load_recipe(args, args.judged) if args.judged else None
+    recipe = load_recipe(args) if judged is None else load(reading) if reading else judged
     _fits(recipe, data, args.masks, templates)
-    how = {"masks": args.masks and str(args.masks), "names": templates, **selected(args, "split content")}
+    how = {"masks": args.masks and str(args.masks), "names": templates, **pick(args, "split content")}
     checked = _check(recipe, args.mode, data, how)
     report = {
         "kind": recipe.kind,
@@ -90,10 +88,10 @@ def check_data(args: Namespace) -> None:
             checked_path(args.out)
         try:
             with progress("drawing") as advance:
-                safety = label_safety(judged, data, progress=advance, **selected(args, "masks split samples"))
+                safety = label_safety(judged, data, progress=advance, **pick(args, "masks split samples"))
             written = safety.sheet().save(args.out) if safety.rows and args.out else None
             report["labels"] = safety.to_json()
-        except DataError as error:  # what was checked is worth more
+        except DataError as error:  # still print the results of the check
             complain(error)
             report["labels"] = {"left_out": [str(error)]}
 
@@ -109,7 +107,7 @@ def check_data(args: Namespace) -> None:
 
 
 def _fits(recipe: Recipe, data: Any, masks: Any, names: Any) -> None:
-    """BadParameter for what does not go with a recipe of this kind."""
+    """Raise UsageError for options and data that do not go with a recipe of this kind."""
     from augrecipes.sources.opening import is_source, words_of
 
     of_kind = f"recipe {recipe.name!r} is of kind {recipe.kind}"
@@ -129,7 +127,7 @@ def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> CheckRe
     from augrecipes.sources.check import check_samples
     from augrecipes.sources.opening import is_source, open_data
 
-    steps_of(recipe, mode)  # or the recipe has no such section
+    steps_of(recipe, mode)  # raises where there is no such section
     check(recipe)
     with parts() as advance:
         if is_source(data):
@@ -175,15 +173,15 @@ def verify(args: Namespace) -> None:
 
     if args.out is not None:
         checked_path(args.out)
-    recipe = loaded(args)
+    recipe = load_recipe(args)
     with progress("comparing") as advance:
-        how = selected(args, "mode optimize seed samples epochs masks")
+        how = pick(args, "mode optimize seed samples epochs masks")
         verification = check(recipe, data, progress=advance, **how)
     written = None
     if args.out is not None:
         try:
             written = save_sheet(render_worst(verification, data, masks=args.masks), args.out)
-        except DataError as error:  # the figures are worth more than their image
+        except DataError as error:  # still print the figures
             complain(error)
     load = _call("load", repr(args.recipe), overrides=overrides(args.set), without=[*args.without])
     replay = _replay(verification, load, data, args.masks)
@@ -205,7 +203,7 @@ def verify(args: Namespace) -> None:
 
 
 def _replay(verification: Verification, load: str, data: Any, masks: Path | None) -> list[str]:
-    """The Python that runs the worst sample again."""
+    """Return Python that runs the worst sample again, as lines."""
     from augrecipes.sources.opened import NamedSource
 
     place = verification.worst[0].place
@@ -222,7 +220,7 @@ def _replay(verification: Verification, load: str, data: Any, masks: Path | None
 
 
 def _call(name: str, *places: str, **more: Any) -> str:
-    """A call in Python, without keywords that are empty.
+    """Format a call in Python, without empty keywords.
 
     >>> _call("load", "'tiny.yaml'", overrides={}, without=["Rotate"])
     "load('tiny.yaml', without=['Rotate'])"

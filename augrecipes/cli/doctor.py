@@ -1,4 +1,4 @@
-"""`doctor`: what is installed, what is missing, and what that costs."""
+"""`augrecipes doctor`: what is installed, what is missing, and what each missing part costs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def doctor(args: Namespace) -> None:
     Exit status: 0 nothing that matters is missing, 1 something is broken: a library, the kernels, or OpenCV installed
     twice.
     """
-    from augrecipes.doctor import facts
+    from augrecipes.doctor import facts as examine
 
-    found = facts()
-    answer(args, found, lambda: _tell(found), status=int(any(fact.level == "broken" for fact in found)))
+    facts = examine()
+    answer(args, facts, lambda: _tell(facts), status=int(any(fact.level == "broken" for fact in facts)))
 
 
-def _tell(found: Sequence[Fact]) -> None:
-    for fact in found:
+def _tell(facts: Sequence[Fact]) -> None:
+    for fact in facts:
         say(f"{fact.name}: {fact.state}")
     for level, style in (("missing", "warning"), ("broken", "error")):
-        for fact in (fact for fact in found if fact.level == level):
+        for fact in (fact for fact in facts if fact.level == level):
             say(f"\n{paint(level, style, sys.stdout)}: {fact.name}: {fact.cost}")
-            say("\n".join(f"    {line}" for line in fact.cure.splitlines()), wrap=False)  # to be copied
-    if all(fact.level == "ok" for fact in found):
+            say("\n".join(f"    {line}" for line in fact.cure.splitlines()), wrap=False)  # for copying
+    if all(fact.level == "ok" for fact in facts):
         good("nothing is missing")

@@ -1,4 +1,4 @@
-"""`augrecipes import` and `augrecipes eject`: recipes from other frameworks' pipelines, and back to albumentations."""
+"""`augrecipes import` and `eject`: convert other frameworks' pipelines to recipes, and recipes to albumentations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.cli.arguments import loaded, overrides
+from augrecipes.cli.arguments import load_recipe, overrides
 from augrecipes.cli.parsing import refusal
 from augrecipes.cli.terminal import answer, line_of, paint, say, say_line
 from augrecipes.errors import counted
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from augrecipes.interop.draft import RecipeDraft
     from augrecipes.recipe.model import Optimize, Recipe
 
-_SIZE = (375, 500)  # of the image that is generated, height and width
+_SIZE = (375, 500)  # height and width of the generated image
 _LEVELS: tuple[Optimize, ...] = ("exact", "fast")
 
 
@@ -73,7 +73,7 @@ def import_(args: Namespace) -> None:
 
 
 def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gains: dict[str, Any], out: Path | None) -> None:
-    """The recipe, or where it is, and what should be known of it: on standard error, where the recipe is printed."""
+    """Print the recipe or its path, and notes on it: on standard error where the recipe itself is printed."""
     err = out is None
     stream = sys.stderr if err else sys.stdout
     if out is None:
@@ -97,7 +97,7 @@ def _tell(draft: RecipeDraft, text: str, lints: Sequence[Diagnostic], gains: dic
 
 
 def gains(recipe: Recipe, seconds: float = 1.0) -> dict[str, Any]:
-    """How many times as fast each setting is; why nothing was measured under `error`; empty where it means nothing."""
+    """Measure the speedup of each level; a failure's reason under `error`; empty for recipes without one image."""
     if recipe.facts.scales or recipe.facts.tiles or not recipe.steps:
         return {}
     import numpy as np
@@ -108,10 +108,10 @@ def gains(recipe: Recipe, seconds: float = 1.0) -> dict[str, Any]:
     from augrecipes.report import quiet
 
     try:
-        with quiet():  # the lints are printed by themselves
+        with quiet():  # the lints are printed separately
             targets = targets_on(recipe, render_photo(CLASSES[0], _SIZE, np.random.default_rng(0)))
             return {level: measure(recipe, targets, optimize=level, seconds=seconds / 4).ratio for level in _LEVELS}
-    except Exception as error:  # whatever a step makes of an image that it was not meant for
+    except Exception as error:  # steps may fail in any way on an image that they were not meant for
         return {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
 
 
@@ -135,7 +135,7 @@ def eject(args: Namespace) -> None:
         raise refusal("give the file of --json right after it, such as --json aug.json", None)
     from augrecipes.interop import plain
 
-    recipe = loaded(args)
+    recipe = load_recipe(args)
     if args.json is not None:
         answer(args, plain.saved(recipe, args.mode), lambda: None)
     elif args.out is None:

@@ -1,4 +1,4 @@
-"""`augrecipes pack`: run a recipe's first steps once, and keep the images in a packed dataset."""
+"""`augrecipes pack`: run a recipe's first steps once, into a packed dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.cli.arguments import loaded, selected, sources
+from augrecipes.cli.arguments import load_recipe, pick, sources
 from augrecipes.cli.commands import BY_NAME
 from augrecipes.cli.parsing import refusal
 from augrecipes.cli.terminal import STDOUT, answer, in_bytes, listed, paint, progress, say, show
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from augrecipes.remote import RemotePath
     from augrecipes.sources.packed_columns import Unreadable
 
-_LISTED = 6  # inputs that are named
-# What does not go with an engine, or without one, by parameter.
+_LISTED = 6  # unreadable inputs that are named
+# Arguments that do not go with an engine, or without one, and why.
 _REFUSED: dict[str | None, dict[str, str]] = {
     None: {"address": "goes with --engine ray", "parts": "goes with --engine; --part 1/8 packs one of eight"},
     "ray": {
@@ -52,13 +52,13 @@ def pack(args: Namespace) -> None:
     Exit status: 0 all is packed, 1 some inputs are unreadable (they are listed) or the recipe has a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
     """
-    said = _said(args)
+    changed = _changed(args)
     if args.merge is not None:
-        _merge(args, said)
+        _merge(args, changed)
         return
     for name, why in _REFUSED[args.engine].items():
-        if name in said:
-            raise refusal(why, said[name])
+        if name in changed:
+            raise refusal(why, changed[name])
     if args.recipe is None:
         raise refusal("which recipe? Give a file or a name of the gallery, or --merge DIR", "RECIPE")
     if args.out is None:
@@ -68,52 +68,52 @@ def pack(args: Namespace) -> None:
     from augrecipes.packing.ray import write_on_ray
     from augrecipes.packing.run import prepare, write
 
-    how = selected(args, "format quality mode epochs seed masks split on_error part shard_size")
-    packing = prepare(loaded(args), data, args.out, **how)
+    how = pick(args, "format quality mode epochs seed masks split on_error part shard_size")
+    packing = prepare(load_recipe(args), data, args.out, **how)
     if args.json != STDOUT:
         _describe(packing)
     if args.dry_run:
         answer(args, _as_json(packing), lambda: None)
         return
-    start, there = time.monotonic(), packing.part is not None and packing.place.exists()
+    start, existed = time.monotonic(), packing.part is not None and packing.place.exists()
     try:
         with progress("packing") as advance:
             if args.engine == "ray":
-                packing = write_on_ray(packing, **selected(args, "address parts on_error"), advance=advance)
+                packing = write_on_ray(packing, **pick(args, "address parts on_error"), advance=advance)
             else:
                 packing = write(packing, args.workers, args.on_error, advance)
     except KeyboardInterrupt:
         say("interrupted; complete files are kept: give the same command again to go on", err=True)
         raise
     seconds = time.monotonic() - start
-    how_long = "there already, of the same recipe and files" if there else f"packed in {seconds:.0f} s"
+    how_long = "there already, of the same recipe and files" if existed else f"packed in {seconds:.0f} s"
     done = f"{how_long}, {in_bytes(_size(packing.place))}"
     store = packing.out if packing.part is None else None
-    lost = bool(packing.unreadable or packing.given.left_out)
-    answer(args, _as_json(packing, seconds), lambda: _tell(packing.unreadable, done, store), status=int(lost))
+    failed = bool(packing.unreadable or packing.given.left_out)
+    answer(args, _as_json(packing, seconds), lambda: _tell(packing.unreadable, done, store), status=int(failed))
 
 
-def _said(args: Namespace) -> dict[str, str]:
-    """What differs from what a bare `pack` takes, by argument: an option as it is called, a word as it was written."""
+def _changed(args: Namespace) -> dict[str, str]:
+    """Return the arguments that differ from their defaults: by name the option, or the word, as the user wrote it."""
     bare, names = BY_NAME["pack"].read([]), {}
-    for (called, *_), _ in BY_NAME["pack"].arguments:
-        name = called.lstrip("-").replace("-", "_")
+    for (label, *_), _ in BY_NAME["pack"].arguments:
+        name = label.lstrip("-").replace("-", "_")
         if (value := getattr(args, name)) != getattr(bare, name):
-            names[name] = called if called.startswith("-") else str(value)
+            names[name] = label if label.startswith("-") else str(value)
     return names
 
 
 def _import_albumentations() -> None:
-    """Before anything else imports it, and without torch."""
+    """Import albumentations before anything else does, and without torch."""
     from augrecipes.compat.guard import albumentations, without_torch
 
     without_torch()
     albumentations()
 
 
-def _merge(args: Namespace, said: Mapping[str, str]) -> None:
-    """Make a store of the folder that parts are in, with nothing else that was given; `said`: see `_said`."""
-    clash = next((called for name, called in said.items() if name not in ("merge", "json")), None)
+def _merge(args: Namespace, changed: Mapping[str, str]) -> None:
+    """Merge the parts in a folder; UsageError where `changed`, see `_changed`, holds other arguments."""
+    clash = next((label for name, label in changed.items() if name not in ("merge", "json")), None)
     if clash == "--out":
         what = f"parts become a store where they are: leave it out, and move {args.merge} when that is done"
         raise refusal(what, "--out")
@@ -134,27 +134,27 @@ def _merge(args: Namespace, said: Mapping[str, str]) -> None:
         "seconds": time.monotonic() - start,
     }
     done = f"{merged.parts} parts are one store, {merged.out}: {merged.rows:,} rows, {in_bytes(size)}"
-    lost = bool(merged.unreadable)
-    answer(args, report, lambda: _tell(merged.unreadable, done, merged.out), status=int(lost))
+    status = int(bool(merged.unreadable))
+    answer(args, report, lambda: _tell(merged.unreadable, done, merged.out), status=status)
 
 
 def _tell(unreadable: Sequence[Unreadable], done: str, store: Path | RemotePath | None) -> None:
-    """Say what is done, and which inputs were unreadable; the index of a `store` lists all, that of a part none."""
-    lost = [*dict.fromkeys(f"{one.path}: {one.reason}" for one in unreadable)]  # once, not once an epoch
-    say(f"{done}; unreadable inputs: {len(lost):,}" if lost else paint(done, "good", sys.stdout))
+    """Print what was done, and some unreadable inputs; the index of a `store`, but not of a part, lists all."""
+    defects = [*dict.fromkeys(f"{each.path}: {each.reason}" for each in unreadable)]  # once, not once per epoch
+    say(f"{done}; unreadable inputs: {len(defects):,}" if defects else paint(done, "good", sys.stdout))
     where = "--json lists them all" if store is None else f"all listed in {store / 'index.json'}"
-    listed("unreadable: ", lost, _LISTED, f"more, {where}")
+    listed("unreadable: ", defects, _LISTED, f"more, {where}")
 
 
 def _size(store: Path | RemotePath) -> int:
-    """The bytes of a store, on disk or elsewhere."""
+    """Return the bytes of a store, local or remote."""
     if not isinstance(store, Path):
         return sum(store.files().values())
     return sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
 
 
 def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
-    """What is, or was, packed; `seconds` where it was."""
+    """Return a packing as JSON; `seconds` once it is done."""
     plan = packing.plan
     return {
         "recipe": plan.recipe.name,
@@ -164,7 +164,7 @@ def _as_json(packing: Packing, seconds: float | None = None) -> dict[str, Any]:
         "digest": plan.about()["digest"],
         "store": str(packing.place),
         "format": packing.baker.format,
-        "rows": len(packing.mine),
+        "rows": len(packing.own_rows),
         "part": packing.part,
         "epochs": plan.epochs,
         "bytes": packing.expected if seconds is None else _size(packing.place),
@@ -179,7 +179,7 @@ def _describe(packing: Packing) -> None:
     from augrecipes.report import Report
 
     plan = packing.plan
-    part = "" if packing.part is None else f"{len(packing.mine) // plan.times:,} of "
+    part = "" if packing.part is None else f"{len(packing.own_rows) // plan.times:,} of "
     units = f"{part}{packing.rows // plan.times:,} {plan.recipe.facts.unit}s"
     times = f", each {plan.epochs} times" if plan.epochs else ""
     kept = f"{packing.baker.format} · about {in_bytes(packing.expected)}"

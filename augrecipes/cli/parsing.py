@@ -1,4 +1,4 @@
-"""What a command is: its name, its arguments and its function; how its words are read, and its help."""
+"""Declare commands, with their arguments and functions; parse their words, and print their help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augrecipes.paths import local
 _JSON = "--json"
 _HELP = frozenset({"-h", "--help"})
 _WIDEST_HELP = 110
-# What argparse says, and what this program says.
+# Patterns of argparse's messages, and the words that replace them.
 _ERRORS = (
     (r"^argument (\S+): expected one argument$", r"Option \1 requires an argument"),
     (r"^argument ", "Invalid value for "),
@@ -29,28 +29,28 @@ _ERRORS = (
 
 
 class UsageError(Exception):
-    """Words of the command line that make no sense."""
+    """The words of the command line are not valid."""
 
 
 def refusal(message: str, where: str | None = "DATA") -> UsageError:
-    """The error of words that make no sense for an argument, or an option."""
+    """Return the error for an invalid value of an argument or an option."""
     return UsageError(f"Invalid value{f' for {where}' if where else ''}: {message}")
 
 
 class Argument(NamedTuple):
-    """An argument or an option of a command: its names, and what argparse is told of it."""
+    """An argument or an option of a command: its names, and keywords for argparse."""
 
     names: tuple[str, ...]
     details: dict[str, Any]
 
 
 def argument(name: str, metavar: str, about: str, **details: Any) -> Argument:
-    """A word that has its place."""
+    """Declare a positional argument."""
     return Argument((name,), {"metavar": metavar, "help": about, **details})
 
 
 def option(names: str, metavar: str | None, about: str, default: Any = None, **details: Any) -> Argument:
-    """An option such as `--out -o`, with a word for its value; without one it is a switch."""
+    """Declare an option such as `--out -o`; without a metavar it is a switch."""
     shown = f"{about} [default: {default}]" if (default or type(default) is int) and default is not True else about
     switch = {"action": "store_true"} if default is None else {"action": BooleanOptionalAction, "default": default}
     value = {"metavar": metavar, "default": default}
@@ -59,12 +59,12 @@ def option(names: str, metavar: str | None, about: str, default: Any = None, **d
 
 
 def repeated(names: str, metavar: str, about: str) -> Argument:
-    """An option that may be given again: a list."""
+    """Declare an option that may be repeated; its value is a list."""
     return option(names, metavar, about, [], action="append")
 
 
 def choice(names: str, words: str, about: str, default: str | None = None, allowed: str = "") -> Argument:
-    """An option whose value is one of some words, `a|b`; `allowed`: where help does not name all of them."""
+    """Declare an option whose value is one of some words, `a|b`; `allowed` also permits words that help omits."""
     valid = (allowed or words).split("|")
 
     def read(word: str) -> str:
@@ -83,7 +83,7 @@ def number(
     least: float | None = None,
     most: float = math.inf,
 ) -> Argument:
-    """An option that is a number, whole where its least one is no fraction."""
+    """Declare an option whose value is a number; a whole number unless `least` is a float."""
     whole = not isinstance(least, float)
     what = f"a {'whole ' if whole else ''}number"
     if least is not None:
@@ -102,12 +102,12 @@ def number(
 
 
 def destination(metavar: str, about: str, default: str | None = None) -> Argument:
-    """The option that says where a command writes: a path of this machine. DataError for an address."""
+    """Declare --out, the local path that a command writes to. DataError for an address."""
     return option("--out -o", metavar, about, default and Path(default), type=local)
 
 
 def _writable(text: str) -> str:
-    """The file of `--json`, which must be one before any work is done for it."""
+    """Check the file of `--json`, before any work is done for it."""
     path = Path(text)
     if text != STDOUT and (not text or path.is_dir()):
         raise ArgumentTypeError(f"{text or 'nothing'} is not a file to write")
@@ -120,12 +120,12 @@ _ABOUT_JSON = "Print JSON, or write it to this file: --json NAME.json, or --json
 JSON = option(_JSON, "[FILE]", _ABOUT_JSON, type=_writable)
 
 
-def _with_file_of_json(words: Sequence[str]) -> list[str]:
-    """`--json`, which may stand alone, and its file as one word: the word behind it where it ends in .json.
+def _join_json_file(words: Sequence[str]) -> list[str]:
+    """Join `--json` and its file into one word, if the next word ends in .json; `--json` may also stand alone.
 
     Other names are given as --json=FILE, so that `--json my.yaml` never writes over a recipe.
 
-    >>> _with_file_of_json(["a.yaml", "--json", "out.json"]), _with_file_of_json(["--json", "a.yaml"])
+    >>> _join_json_file(["a.yaml", "--json", "out.json"]), _join_json_file(["--json", "a.yaml"])
     (['a.yaml', '--json=out.json'], ['--json=-', 'a.yaml'])
     """
     joined: list[str] = []
@@ -138,7 +138,7 @@ def _with_file_of_json(words: Sequence[str]) -> list[str]:
 
 
 class _Formatter(RawDescriptionHelpFormatter):
-    """Help as wide as the terminal."""
+    """Formats help with a capitalised `Usage:`."""
 
     def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Begin with the usage."""
@@ -147,7 +147,7 @@ class _Formatter(RawDescriptionHelpFormatter):
 
 
 class CommandParser(ArgumentParser):
-    """Reads the words of a command; a UsageError instead of an exit."""
+    """Parses the words of a command; raises UsageError instead of exiting."""
 
     def __init__(self, name: str, usage: str, about: str, arguments: Iterable[Argument], **more: Any) -> None:
         columns = min(width(), _WIDEST_HELP)
@@ -161,7 +161,7 @@ class CommandParser(ArgumentParser):
         options.add_argument("-h", "--help", action="store_true", help="Show this message and exit.")
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse finds wrong, in the words of the program's other errors."""
+        """Raise argparse's error as a UsageError, in the words of the program's other errors."""
         for pattern, words in _ERRORS:
             message = re.sub(pattern, words, message)
         raise UsageError(message)
@@ -182,8 +182,8 @@ class Command(NamedTuple):
     Attributes:
         name: its first word.
         about: one line for the list of commands.
-        home: its function, `module:function` in `augrecipes.cli`; its docstring is the help.
-        arguments: what it takes; the function gets all of them as one namespace.
+        home: its function, `module:function` in `augrecipes.cli`, whose docstring is the help.
+        arguments: its arguments; the function gets all of them as one namespace.
     """
 
     name: str
@@ -193,35 +193,35 @@ class Command(NamedTuple):
 
     @property
     def function(self) -> Callable[[Namespace], None]:
-        """What runs it; imported late."""
+        """The function that runs the command; imported late."""
         module, _, name = self.home.partition(":")
         function: Callable[[Namespace], None] = getattr(import_module(f"augrecipes.cli.{module}"), name)
         return function
 
     @property
     def usage(self) -> str:
-        """The words behind the options."""
+        """The positional arguments, as the usage line shows them."""
         forms = {"*": "[{}]...", "?": "[{}]"}
         places = (how for names, how in self.arguments if not names[0].startswith("-"))
         return " ".join(forms.get(how.get("nargs", ""), "{}").format(how["metavar"]) for how in places)
 
     def parser(self, about: str = "") -> CommandParser:
-        """What reads its words."""
+        """Make the parser of the command's words."""
         return CommandParser(f"augrecipes {self.name}", self.usage, about, self.arguments)
 
     def read(self, words: Sequence[str]) -> Namespace:
-        """The arguments that some words are; its help is shown where they ask for it.
+        """Parse the command's words; where they ask for help, print it and exit.
 
         Raises:
-            UsageError: they are none.
+            UsageError: the words are not valid.
         """
         end = words.index("--") if "--" in words else len(words)
         if _HELP.intersection(words[:end]):
             put(self.parser(self.function.__doc__ or "").format_help().rstrip("\n"))
             raise SystemExit(0)
-        # argparse would take these for options in spite of the dashes before them.
+        # After `--`, argparse would still take these for options.
         files = [f"./{word}" if word[:1] == "-" != word else word for word in words[end + 1 :]]
-        args, surplus = self.parser().parse_known_intermixed_args([*_with_file_of_json(words[:end]), *files])
+        args, surplus = self.parser().parse_known_intermixed_args([*_join_json_file(words[:end]), *files])
         if surplus and surplus[0][:1] != "-":
             raise UsageError(f"Got unexpected extra argument {surplus[0]}")
         if surplus:
@@ -234,5 +234,5 @@ class Command(NamedTuple):
 
 
 def command(name: str, about: str, home: str, *arguments: Argument) -> Command:
-    """A line of the table of commands."""
+    """Declare a command: a line of the table of commands."""
     return Command(name, about, home, arguments)

@@ -1,4 +1,4 @@
-"""What recipes and steps say and do, without running them: `list`, `step`, `schema`, `explain` and `diff`."""
+"""Describe recipes and steps: `list`, `step`, `schema`, `explain` and `diff`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.cli.arguments import data_of, loaded, selected, sources, split_words
+from augrecipes.cli.arguments import data_of, load_recipe, pick, sources, split_words
 from augrecipes.cli.parsing import refusal
 from augrecipes.cli.terminal import STDOUT, answer, complain, exit_status, progress, put, say_line, show
 from augrecipes.paths import write_file
@@ -78,7 +78,7 @@ def schema(args: Namespace) -> None:
 
     from augrecipes.ops.catalog import FILE
 
-    # The shipped bytes themselves: a test holds them equal to what the installed classes say.
+    # The shipped file, unchanged; a test compares it with the installed classes.
     data = (files("augrecipes") / "schema" / FILE).read_bytes()
     if args.json not in (None, STDOUT):
         write_file(Path(args.json), data)
@@ -108,15 +108,15 @@ def explain(args: Namespace) -> None:
     from augrecipes.compat.guard import without_torch
 
     if data is None:
-        without_torch()  # this process looks at recipes and at no pixels
-    recipe = loaded(args)
+        without_torch()  # no pixels are processed here
+    recipe = load_recipe(args)
     recipe = recipe if args.epoch is None else recipe.in_epoch(args.epoch)
     from augrecipes.compiler.explain import explain as explain_recipe
     from augrecipes.compiler.explained import report_of
 
     explained = explain_recipe(recipe, args.mode, args.optimize, "encoded" if data is None else "uint8")
     if data is not None:
-        explained = _timed(explained, recipe, data, **selected(args, "masks seed seconds"))
+        explained = _timed(explained, recipe, data, **pick(args, "masks seed seconds"))
     report = explained.to_json()
     answer(args, report, lambda: show(report_of(report)))
 
@@ -124,7 +124,7 @@ def explain(args: Namespace) -> None:
 def _timed(
     explained: Explanation, recipe: Recipe, data: Any, masks: Path | None, seed: int, seconds: float
 ) -> Explanation:
-    """The explanation with every step's time on an image."""
+    """Add every step's time on the first sample to an explanation."""
     from augrecipes.compiler.timing import measure
     from augrecipes.errors import DataError
     from augrecipes.machine import tune_allocator
@@ -171,15 +171,15 @@ def diff(args: Namespace) -> None:
     from augrecipes.compat.guard import without_torch
 
     if data is None:
-        without_torch()  # this process looks at recipes and at no pixels
+        without_torch()  # no pixels are processed here
     from augrecipes.diff import diff as compare
     from augrecipes.recipe.parse import load
 
-    a, b = load(recipes[0]), loaded(args, recipes[-1])
+    a, b = load(recipes[0]), load_recipe(args, recipes[-1])
     differences = compare(a, b, modes)
     report = differences.to_json()
     if data is not None:
-        how = selected(args, "rows optimize seed epoch masks")
+        how = pick(args, "rows optimize seed epoch masks")
         report["picture"] = _drawn(a, b, data, args.out, mode=modes[0], **how)
 
     def tell() -> None:

@@ -1,4 +1,4 @@
-"""What a recipe does, to look at: `preview` draws it, `studio` shows it in the browser, `demo` on drawn images."""
+"""Show what a recipe does: `preview` draws it, `studio` shows it in the browser, `demo` runs on synthetic images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from augrecipes.cli.arguments import data_of, is_data, loaded, selected, sources
+from augrecipes.cli.arguments import data_of, is_data, load_recipe, pick, sources
 from augrecipes.cli.parsing import refusal
 from augrecipes.cli.terminal import STDOUT, answer, note, parts, progress, report_once, say, say_line, show
 
@@ -31,12 +31,12 @@ def preview(args: Namespace) -> None:
     data = sources(args)
     from augrecipes.preview import preview as render
 
-    recipe = loaded(args)
+    recipe = load_recipe(args)
     with progress("rendering") as advance:
         channels = [int(name) if name.isdecimal() else name for name in args.channels.split(",") if name]
-        how = selected(args, "rows columns seed epoch stages batch pairs mode optimize masks")
+        how = pick(args, "rows columns seed epoch stages batch pairs mode optimize masks")
         written = render(recipe, data, args.out, **how, channels=channels, progress=advance)
-    report = {"recipe": recipe.name, "digest": recipe.digest, **selected(args, "mode seed"), "picture": written}
+    report = {"recipe": recipe.name, "digest": recipe.digest, **pick(args, "mode seed"), "picture": written}
     answer(args, report, lambda: say_line(written))
 
 
@@ -62,7 +62,7 @@ def studio(args: Namespace) -> None:
     from augrecipes.studio.studio import open_studio
 
     data = data_of(args.data) if args.data else None
-    server = StudioServer(open_studio(args.recipe, data, **selected(args, "masks read_only")), args.port)
+    server = StudioServer(open_studio(args.recipe, data, **pick(args, "masks read_only")), args.port)
     note("the studio is for this machine alone; Ctrl-C ends it")
     say(server.address, wrap=False, secrets=True)
     if not args.no_open:

@@ -1,4 +1,4 @@
-"""What lies on disk: `verify-store` of packed datasets, and `cache` of what runs keep."""
+"""Files on disk: `verify-store` checks packed datasets, `cache` shows or clears the caches."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def cache(args: Namespace) -> None:
 
 
 def _use(cache: Cache, clear: bool) -> dict[str, Any]:
-    """What one cache holds, or held: its files and their bytes."""
+    """Return what a cache holds, or held before it was cleared: its files and their bytes."""
     files, size = cache.clear() if clear else (len(kept := [*cache.files()]), sum(file.size for file in kept))
     return {"cache": cache.name, "about": cache.about, "folder": str(cache.folder), "files": files, "bytes": size}
 

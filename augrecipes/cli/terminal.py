@@ -1,9 +1,8 @@
 """The only place that prints: text for people, no wider than the terminal, and JSON for programs.
 
-Colour on terminals alone; no control characters.
+Only terminals get colour, and no text prints control characters.
 
-What says that something is wrong with a file is one line, however long: editors and grep read it. Everything else is
-wrapped.
+A problem of a file is one line, however long, for editors and grep. Everything else is wrapped.
 """
 
 from __future__ import annotations
@@ -31,27 +30,27 @@ from augrecipes.report import to_plain
 if TYPE_CHECKING:
     from augrecipes.report import Report
 
-STDOUT = "-"  # as the name of a file
+STDOUT = "-"  # the file name that means standard output
 PIPED = 80  # columns where there is no terminal
 WIDEST = 120  # longer lines are hard to read
 _NARROWEST = 20
-# Until it is printed, a style is a character of Unicode's private use: then no text brings a control sequence along.
-# A name that holds such a character can at most be coloured.
+# Until it is printed, a style is marked by a character of Unicode's private use area, so that untrusted text cannot
+# inject control sequences: a name with such a character can at most be coloured.
 _STYLES = {"error": "31;1", "warning": "33", "strong": "1", "faint": "2", "good": "32"}
 _MARKS = {style: chr(0xE000 + number) for number, style in enumerate(_STYLES)}
 _END = "\ue0ff"
 _CODES = {mark: f"\033[{_STYLES[style]}m" for style, mark in _MARKS.items()} | {_END: "\033[0m"}
 _MARKED = re.compile("|".join(_CODES))
-# What JSON leaves as it is and a terminal might obey: control characters behind ASCII, and half characters.
+# Characters that JSON does not escape but a terminal might obey: C1 and Unicode controls, and surrogates.
 _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 
-def hush() -> None:
-    """Send the rest of standard output nowhere: its reader has gone, or it is full."""
+def discard_output() -> None:
+    """Redirect standard output to the null device, once its reader has gone, or its disk is full."""
     with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        handle = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(handle, sys.stdout.fileno())
+        os.close(handle)
 
 
 def coloured(stream: TextIO) -> bool:
@@ -60,37 +59,37 @@ def coloured(stream: TextIO) -> bool:
 
 
 def width() -> int:
-    """Columns that lines keep within: those of the terminal, or of COLUMNS; 80 where output goes elsewhere."""
+    """Return the width of lines: that of the terminal, or COLUMNS; 80 where output is piped."""
     return max(_NARROWEST, min(shutil.get_terminal_size((PIPED, 24)).columns, WIDEST))
 
 
 def paint(text: str, style: str, stream: TextIO) -> str:
-    """`text` in a style, for `say`, where `stream` shows styles."""
+    """Mark `text` with a style for `say`, where `stream` shows colour."""
     text = harmless(text)
     return f"{_MARKS[style]}{text}{_END}" if text and coloured(stream) else text
 
 
 @contextmanager
 def report_once() -> Iterator[None]:
-    """Log each message of the library once, however often the same data are opened."""
+    """Log each message of the library only once within a `with`, however often the same data are opened."""
     messages: set[str] = set()
 
-    def fresh(record: logging.LogRecord) -> bool:
+    def is_new(record: logging.LogRecord) -> bool:
         message = record.getMessage()
         known = message in messages
         messages.add(message)
         return not known
 
     logger = logging.getLogger("augrecipes")
-    logger.addFilter(fresh)
+    logger.addFilter(is_new)
     try:
         yield
     finally:
-        logger.removeFilter(fresh)
+        logger.removeFilter(is_new)
 
 
 def put(text: str | bytes) -> None:
-    """Print a line on standard output as it is; an OSError says where."""
+    """Print a line on standard output as it is; an OSError names standard output."""
     try:
         if isinstance(text, bytes):
             sys.stdout.buffer.write(text + b"\n")
@@ -99,7 +98,7 @@ def put(text: str | bytes) -> None:
         sys.stdout.flush()
     except OSError as error:
         error.filename = "standard output"
-        hush()  # what is left in its buffer would fail once more
+        discard_output()  # else flushing the buffer at exit would fail again
         raise
 
 
@@ -107,14 +106,14 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: boo
     """Print text of one or more lines.
 
     Args:
-        text: what `paint` made, among other things.
-        err: on standard error.
-        wrap: break long lines between words, and go on further in.
-        secrets: show those of addresses, which are there to be followed.
+        text: the text; `paint` may have marked parts of it.
+        err: print on standard error.
+        wrap: wrap long lines between words, with a hanging indent.
+        secrets: do not redact the secrets of addresses, which the user needs to open them.
     """
     stream = sys.stderr if err else sys.stdout
     lines = harmless(str(text), keep="\n" + "".join(_CODES), secrets=secrets).split("\n")
-    text = shown("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream)
+    text = styled("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream)
     if err:
         sys.stderr.write(f"{text}\n")
     else:
@@ -122,12 +121,12 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: boo
 
 
 def say_line(text: object, *, err: bool = False) -> None:
-    """Print what is one line, however long: a path, or what is wrong with one."""
+    """Print one line without wrapping it: a path, or a problem of a file."""
     say(harmless(str(text)), err=err, wrap=False)
 
 
-def shown(text: str, stream: TextIO) -> str:
-    """`text` with its styles as `stream` shows them."""
+def styled(text: str, stream: TextIO) -> str:
+    """Replace the marks of styles by `stream`'s escape codes, or by nothing."""
     return _MARKED.sub(lambda mark: _CODES[mark[0]] if coloured(stream) else "", text)
 
 
@@ -149,17 +148,17 @@ def show(report: Report) -> None:
 
 
 def good(text: str, *, err: bool = False) -> None:
-    """Print that all is well."""
+    """Print a success in green."""
     say(paint(text, "good", sys.stderr if err else sys.stdout), err=err)
 
 
 def note(text: str) -> None:
-    """Say on standard error what should be known besides the answer."""
+    """Print a note on standard error, beside the answer."""
     say(f"{paint('note:', 'warning', sys.stderr)} {text}", err=True)
 
 
 def listed(label: str, lines: Sequence[object], most: int, more: str = "more") -> None:
-    """Print the first lines, each behind the label, and how many there are beyond."""
+    """Print the first `most` lines, each after the label, and the number of the rest."""
     for line in lines[:most]:
         say_line(f"{label}{line}")
     if len(lines) > most:
@@ -167,7 +166,7 @@ def listed(label: str, lines: Sequence[object], most: int, more: str = "more") -
 
 
 def in_bytes(count: int) -> str:
-    """A number of bytes, in decimal units.
+    """Format a number of bytes in decimal units.
 
     >>> in_bytes(512), in_bytes(1_536_000), in_bytes(12_300_000_000)
     ('512 B', '1.5 MB', '12 GB')
@@ -181,17 +180,17 @@ def in_bytes(count: int) -> str:
 
 
 def progress(what: str) -> AbstractContextManager[shared.Progress]:
-    """See `augrecipes.progress.progress`; where standard error is piped, its lines are wrapped like all others."""
+    """Show progress: see `augrecipes.progress.progress`; where standard error is piped, `say` prints the lines."""
     return shared.progress(what, partial(say, err=True))
 
 
 def parts() -> AbstractContextManager[shared.Parts]:
-    """See `augrecipes.progress.parts`."""
+    """Show progress in parts: see `augrecipes.progress.parts`."""
     return shared.parts(partial(say, err=True))
 
 
 def line_of(problem: Diagnostic, stream: TextIO) -> str:
-    """One problem as one line; without colour it is `str(problem)`."""
+    """Format a problem as one line; without colour it is `str(problem)`."""
     where = f"{problem.file}:{problem.line}:{problem.col}" if problem.line else problem.file
     name = f" {problem.name}" if problem.name else ""
     code = paint(problem.code, problem.severity, stream)
@@ -213,7 +212,7 @@ def complain(error: AugrecipesError | OSError) -> None:
 
 
 def exit_status(error: AugrecipesError | OSError) -> int:
-    """1 for a valid recipe that must not run as it stands, 2 for input that is not valid."""
+    """Return 1 for a valid recipe with lint errors, 2 for input that is not valid."""
     return 1 if isinstance(error, LintError) else 2
 
 
@@ -225,14 +224,14 @@ def answer(
     *,
     status: int = 0,
 ) -> None:
-    """Show the answer, and end with a status.
+    """Print a command's answer, and exit unless the status is 0.
 
     Args:
-        args: of the command. `--json`: none: text alone; a file: text, and JSON into it; `-`: JSON alone.
-        content: what becomes JSON, as `to_plain` makes it.
-        text: prints it for people.
-        write: writes the file, where it has a layout of its own.
-        status: of the command; 0 goes on.
+        args: the command's arguments. `--json`: None prints text; a file also gets JSON; `-` prints only JSON.
+        content: the answer, which `to_plain` converts for JSON.
+        text: prints the answer as text.
+        write: writes the JSON file, where it has a layout of its own.
+        status: the exit status; 0 returns.
     """
     if args.json == STDOUT:
         put(as_json(content))
@@ -246,7 +245,7 @@ def answer(
 
 
 def as_json(content: Any) -> str:
-    r"""JSON that is safe to look at.
+    r"""Format JSON, redacted, and with characters escaped that a terminal might obey.
 
     >>> print(as_json({"file": "é\x9b.png"}))
     {

@@ -99,9 +99,9 @@ def _object_document(source: str) -> Document:
     albumentations()  # imported first, so that only warnings of the pipeline are collected
     with collected() as warned:
         module = open_module(source, "transform", "config:", RecipeError)
-        value = module.found()
+        value = module.value()
         if inspect.isroutine(value) or (inspect.isclass(value) and not issubclass(value, Mapping)):
-            value = module.called(value)
+            value = module.call(value)
     more = (message for message in warned if "are not valid for transform" not in message)
     return replace(of_value(value, source), warned=tuple(m for m in dict.fromkeys(more) if not is_advice(m)))
 

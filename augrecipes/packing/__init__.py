@@ -1,4 +1,4 @@
-"""Packing: a recipe's first steps run once over all the data, into a store that `ar.Packed` reads.
+"""Packing: run a recipe's first steps once over all the data, into a store that `ar.Packed` reads.
 
-`augrecipes.packing.run` is the way in. Nothing is imported here: worker processes come through, and need little.
+Begin with `augrecipes.packing.run`. Nothing is imported here, to keep the start of worker processes cheap.
 """

@@ -1,6 +1,6 @@
-"""The rows of a store: images, scenes or tiles, read and run through the steps that are baked; and what they say.
+"""Bake the rows of a store: read images, scenes or tiles, and run the baked steps on them.
 
-Rows are made in workers. The notes that come with them are read where the store is finished.
+Workers bake rows, each with a note as JSON; the process that finishes the store reads the notes.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ from augrecipes.sources.files import with_all_files
 from augrecipes.sources.packed_columns import POINTS, Unreadable, as_item, columns_of_points
 from augrecipes.store import Item, decodes_to, encoded_item, make_item
 
-_RUN = 64  # rows of one file that a process makes at a time, where they are no epochs
-_WHOLE = 50_000_000  # px; of larger images each row decodes its own window
+_RUN = 64  # the most rows of one file that are baked as one run
+_WHOLE = 50_000_000  # px; of larger images, each row decodes its own window
 EXIF_MARKER = b"\xff\xe1"
-"""What stands behind the first marker of a canonical JPEG that has to be turned, and of no other."""
+"""APP1, which follows the first marker of a canonical JPEG only where it carries an EXIF orientation."""
 
 
 @dataclass
-class Baked:
-    """What becomes of one row.
+class BakedRow:
+    """One row of a store.
 
     Attributes:
-        items: the pixels, by target; none where the input is unreadable.
-        note: what else is known of the row, as JSON text: the stamps of its files; boxes and keypoints, or why there
-            are no pixels.
+        items: the items by target; empty where the input is unreadable.
+        note: the rest of the row as JSON text: the stamps of its files; boxes and keypoints, or why it is unreadable.
     """
 
     items: dict[str, list[Item]] = field(default_factory=dict)
@@ -57,12 +56,12 @@ class Baker:
         pipeline: the baked steps.
         table: the data.
         decode: arguments of `read_image`.
-        roles: of the targets, `image` or `mask`.
-        format: of the store.
-        quality: of formats that lose something.
-        keeps: JPEGs, which no step changes, are kept as they are.
-        times: how often each image, scene or tile is baked: with the random parameters of so many epochs.
-        stains: of each slide or bag, where steps take them.
+        roles: each target's role, `image` or `mask`.
+        format: the store's format.
+        quality: the quality of lossy formats.
+        keeps_jpegs: copy the coefficients of JPEG files, as no step changes them.
+        times: the number of rows, one per baked epoch, of each image, scene or tile.
+        stains: the stains of each slide or bag, where steps use them.
     """
 
     pipeline: Pipeline
@@ -71,103 +70,103 @@ class Baker:
     roles: dict[str, Any]
     format: str
     quality: int
-    keeps: bool = False
+    keeps_jpegs: bool = False
     times: int = 1
     stains: Sequence[Any] = ()
 
     def runs(self, rows: range) -> Iterator[range]:
-        """Rows that are best made by one process, because they are of one file."""
+        """Yield runs of rows that one process should bake together, because they come from the same file."""
         start = rows.start
         while start < rows.stop:
-            end = self._behind(start)
+            end = self._next_unit(start)
             while end < rows.stop and end - start < _RUN and self._same(start, end):
-                end = self._behind(end)
+                end = self._next_unit(end)
             yield range(start, min(end, rows.stop))
             start = end
 
-    def bake(self, rows: range) -> Iterator[Baked]:
-        """Some rows: of each image, scene or tile one row a baked epoch, side by side; files are opened once.
+    def bake(self, rows: range) -> Iterator[BakedRow]:
+        """Bake some rows; those of one image, scene or tile, one per baked epoch, are adjacent.
 
-        Rows of the same files that lie side by side share what is opened, as long as the files stay what they are.
+        Adjacent rows of the same files share the open files, as long as the files do not change.
         """
         decode, key, opened = len(rows) > 1, None, dict[str, Any]()
         while rows:
             unit = rows.start // self.times
-            unit_rows = range(rows.start, min(self._behind(rows.start), rows.stop))
+            unit_rows = range(rows.start, min(self._next_unit(rows.start), rows.stop))
             stamp = self.stamp(rows.start)
-            unit_key = (self.table.paths(unit), stamp[: len(self._images(unit))])  # a mask is each row's own
+            unit_key = (self.table.paths(unit), stamp[: len(self._images(unit))])  # masks are read for each row
             try:
                 inputs = self._read(unit, opened if unit_key == key else {}, decode=decode)
             except DataError as error:
-                yield from [self._lost(unit, stamp, error)] * len(unit_rows)
+                yield from [self._defect(unit, stamp, error)] * len(unit_rows)
             else:
                 if not isinstance(self.table, ArrayTable):
                     key, opened = unit_key, {name: inputs[name] for name in self._images(unit)}
                 for row in unit_rows:
-                    yield self._baked(unit, row % self.times, stamp, inputs)
+                    yield self._bake_row(unit, row % self.times, stamp, inputs)
             rows = rows[len(unit_rows) :]
 
     @property
     def optional(self) -> set[str]:
-        """Names of images that rows may lack: those of targets that a Degrade makes where there is no file."""
+        """Names of images that rows may lack: targets that a Degrade makes where there is no file."""
         names, target_of = self.pipeline.optional, self.pipeline.target_of
         return {name for name in self.roles if names and target_of(name) in names}
 
     def _images(self, unit: int) -> list[str]:
-        """Names of the images that a unit has, and the baked steps take."""
+        """Names of the unit's images that the baked steps use."""
         if not self.pipeline.recipe.facts.scales:
             return [*self.pipeline.targets]
         return [name for name in self.table.paths(unit) if self.pipeline.target_of(name) in self.pipeline.targets]
 
-    def _behind(self, row: int) -> int:
-        """The first row of the next unit."""
+    def _next_unit(self, row: int) -> int:
+        """Return the first row of the next unit."""
         return (row // self.times + 1) * self.times
 
     def _same(self, row: int, other: int) -> bool:
         paths = self.table.paths
         return not isinstance(self.table, ArrayTable) and paths(row // self.times) == paths(other // self.times)
 
-    def _lost(self, unit: int, stamp: list[str], error: DataError) -> Baked:
-        defect = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
-        return Baked(note=_dump({"stamp": stamp, "path": redact(defect.path or ""), "reason": defect.reason_in_step}))
+    def _defect(self, unit: int, stamp: list[str], error: DataError) -> BakedRow:
+        cause = error if error.path else error.with_path(next(iter(self.table.paths(unit).values())))
+        return BakedRow(note=_dump({"stamp": stamp, "path": redact(cause.path or ""), "reason": cause.reason_in_step}))
 
-    def _baked(self, unit: int, epoch: int, stamp: list[str], inputs: dict[str, Any]) -> Baked:
-        """What the baked steps leave of a unit in an epoch."""
+    def _bake_row(self, unit: int, epoch: int, stamp: list[str], inputs: dict[str, Any]) -> BakedRow:
+        """Run the baked steps on a unit, with the draws of an epoch."""
         pipeline, (index, tile) = self.pipeline, self.table.place(unit)
         try:
-            said = pipeline.recipe.inputs.mask_labels
+            labels = pipeline.recipe.inputs.mask_labels
             inputs = {**inputs, "stains": self.stains[index]} if self.stains else inputs
             versions = {name: target for name in inputs if (target := pipeline.target_of(name)) != name and target}
             first = {name: inputs[name] for name in inputs if name not in versions}
             run = pipeline.at(index, epoch, tile)
             outputs = run(**first)
-            for name, target in versions.items():  # each as if it were the only one
+            for name, target in versions.items():  # each version runs as if it were the only one
                 outputs[name] = run(**{**first, target: inputs[name]})[target]
             if "mask" in outputs:
-                outputs["mask"] = _as_before(outputs["mask"], label_dtype(inputs["mask"].dtype, said))
+                outputs["mask"] = _cast_mask(outputs["mask"], label_dtype(inputs["mask"].dtype, labels))
             for name in self.table.targets:
                 if name not in outputs:
                     raise DataError(f"has no {name}, which others have: a store has it for each sample, or for none")
                 outputs[name] = as_item(outputs[name], name, pipeline.recipe.targets[name])
         except DataError as error:
             paths = self.table.paths(unit)
-            return self._lost(unit, stamp, with_all_files(error, {name: paths[name] for name in self._images(unit)}))
-        there = {name: role for name, role in self.roles.items() if name in outputs or name not in self.optional}
-        items = {name: [self._item(unit, name, role, outputs[name])] for name, role in there.items()}
+            return self._defect(unit, stamp, with_all_files(error, {name: paths[name] for name in self._images(unit)}))
+        roles = {name: role for name, role in self.roles.items() if name in outputs or name not in self.optional}
+        items = {name: [self._item(unit, name, role, outputs[name])] for name, role in roles.items()}
         label = self.table.label_of(unit)
         report = {} if label is None else {"label": label}
-        return Baked(items, _dump({"stamp": stamp, **report, **self._points(outputs)}))
+        return BakedRow(items, _dump({"stamp": stamp, **report, **self._points(outputs)}))
 
     def _item(self, unit: int, name: str, role: Any, array: npt.NDArray[Any]) -> Item:
-        """An image or mask: the file's own coefficients where they are kept, and are the image."""
-        if self.keeps and role == "image" and (image := self._encoded(unit, name)) is not None:
+        """Make the item of an image or mask; copy the JPEG's coefficients where they decode to just this image."""
+        if self.keeps_jpegs and role == "image" and (image := self._encoded(unit, name)) is not None:
             data = canonical_jpeg(image.data, image.header, image.turn)
             if data is not None and decodes_to(array, data):
                 return encoded_item(data, array)
         return make_item(array, format=self.format, role=role, quality=self.quality)
 
     def _encoded(self, unit: int, name: str) -> Encoded | None:
-        """The image in its file format; None where it comes as pixels."""
+        """Open the image in its file format; None where it comes as pixels."""
         if isinstance(self.table, ArrayTable):
             inputs = self.pipeline.recipe.inputs
             image = self.table.read(unit, inputs, undecoded=True, names=(name,), **self.decode)[name]
@@ -175,7 +174,7 @@ class Baker:
         return open_encoded(self.table.sources()[name][unit], **self.decode)
 
     def stamp(self, row: int) -> list[str]:
-        """What tells the files of a row from others that take their places while a run is interrupted."""
+        """Return a row's stamp, which changes when its files do: a resumed run compares it."""
         unit = row // self.times
         if isinstance(self.table, ArrayTable):
             return [self.table.stamp(unit)]
@@ -184,7 +183,7 @@ class Baker:
         return [stamp_of(sources[name][unit]) for name in names]
 
     def _read(self, unit: int, opened: dict[str, Any], *, decode: bool) -> dict[str, Any]:
-        """What the baked steps take of an image, scene or tile; decoded where it serves several rows."""
+        """Read the inputs of the baked steps; `decode` images that serve several rows."""
         recipe, names = self.pipeline.recipe, self._images(unit)
         undecoded = self.pipeline.reads and not (recipe.facts.scales or recipe.facts.tiles)
         how = {"inputs": recipe.inputs, "undecoded": undecoded, "names": names, **self.decode}
@@ -194,7 +193,7 @@ class Baker:
         return {name: _decoded(image) for name, image in arrays.items()}
 
     def _points(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        """Boxes and keypoints, with the dtype that the steps left them in."""
+        """Return boxes and keypoints for a note, with the dtype that the steps gave them."""
         inputs = self.pipeline.recipe.inputs
         report = {}
         for name, declared in zip(POINTS, (inputs.boxes, inputs.keypoints), strict=True):
@@ -209,23 +208,23 @@ class Baker:
 
 @dataclass(frozen=True)
 class StorePlan:
-    """A store as it will be.
+    """The plan of a store.
 
     Attributes:
-        said: the arguments of its writer, as JSON: `format`, `kind`, `quality`, `targets`, `rows` and what its index
-            says `about` it.
-        points: which of boxes and keypoints come with its rows.
-        columns: those of the data.
+        arguments: the arguments of its writer, as JSON: `format`, `kind`, `quality`, `targets`, `rows` and `about`.
+        points: which of boxes and keypoints its rows have.
+        columns: the columns of the data.
     """
 
-    said: dict[str, Any]
+    arguments: dict[str, Any]
     points: Sequence[str]
     columns: Mapping[str, Any]
 
-    def finished(self, notes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], tuple[Unreadable, ...]]:
-        """Its columns, what more its index says, and the inputs without pixels, from the notes of all its rows."""
-        unreadable, about, columns = unreadable_in(range(len(notes)), notes), self.said["about"], dict(self.columns)
-        reports = {row: note for row, text in enumerate(notes) if len(note := json.loads(text)) > 1}  # than stamps
+    def with_notes(self, notes: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any], tuple[Unreadable, ...]]:
+        """Complete the plan from the notes of all rows; return columns, more of `about`, and unreadable inputs."""
+        unreadable, columns = unreadable_in(range(len(notes)), notes), dict(self.columns)
+        about, count = self.arguments["about"], self.arguments["rows"]
+        reports = {row: note for row, text in enumerate(notes) if len(note := json.loads(text)) > 1}  # more than stamps
         units, times = about["units"], max(1, about["epochs"])
         if labels := {row // times: note["label"] for row, note in reports.items() if "label" in note}:
             known = columns.get("label", np.full(units, -1, np.int64))
@@ -236,38 +235,38 @@ class StorePlan:
                 dtype, values, *numbers = note.get(name, (None, None))
                 if values:
                     rows[row] = np.array(values, dtype), *(np.array(column, np.int64) for column in numbers)
-            columns |= columns_of_points(name, rows, self.said["rows"])
+            columns |= columns_of_points(name, rows, count)
         return columns, {"unreadable": [asdict(column) for column in unreadable]}, unreadable
 
 
 def unreadable_in(rows: range, notes: Sequence[str]) -> tuple[Unreadable, ...]:
-    """The inputs without pixels, from the notes of some rows."""
+    """Return the unreadable inputs of some rows, from their notes."""
     reports = ((row, json.loads(note)) for row, note in zip(rows, notes, strict=True))
     return tuple(Unreadable(row, note["path"], note["reason"]) for row, note in reports if "reason" in note)
 
 
 def canonical_jpeg(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
-    """A JPEG as a store keeps it: the coefficients of the file, so that it decodes to the file's own pixels.
+    """Return a JPEG as a store keeps it: with the coefficients of the file, so that it decodes to the same pixels.
 
-    libjpeg-turbo writes them anew where augrecipes was built with it: in one scan, with Huffman codes of its own, and
-    with a restart marker after every row of blocks, so that readers of windows skip what lies above. Without it the
-    segments that decoding needs are kept. Either way nothing else is left of the file, thumbnails and places on earth
-    included, but how it is turned.
+    Where augrecipes was built with libjpeg-turbo, the coefficients are transcoded: one scan, optimised Huffman codes,
+    and a restart marker after every row of blocks, so that a window's reader skips what lies above. Otherwise the
+    segments that decoding needs are copied. Either way all metadata is dropped, thumbnails and GPS positions included,
+    except for the orientation.
 
     Args:
         data: the file.
         header: its header.
-        turn: the EXIF orientation that is undone whenever it is read; 1 for none.
+        turn: the EXIF orientation, which readers undo; 1 for none.
 
     Returns:
-        A JPEG; whoever keeps it sees to it that it decodes to the same. None where the file is none, or is damaged.
+        A JPEG; the caller must check that it decodes to the same pixels. None where the file is damaged or no JPEG.
     """
     if header.format != "jpeg" or header.bits != 8 or not header.layout.scan:
         return None
     plain: bytes = header.layout.plain(data)
     library = codec()
     if library is not None:
-        with suppress(ValueError):  # kept as it is: what it is worth, decoding it says
+        with suppress(ValueError):  # keep the copied segments: the caller decodes them
             plain = library.transcoded(plain)
     if turn == 1:
         return plain
@@ -276,12 +275,12 @@ def canonical_jpeg(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
 
 
 def _decoded(image: Any) -> Any:
-    """The pixels of an image, unless it is so large that each row decodes its own window."""
+    """Decode an image, unless it is so large that each row decodes its own window."""
     return image.array() if isinstance(image, Encoded) and math.prod(image.shape[:2]) <= _WHOLE else image
 
 
-def _as_before(mask: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """The mask in the dtype that it came with, which holds all that steps can make of it."""
+def _cast_mask(mask: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Cast a mask to a dtype; DataError where that changes a label."""
     back = mask.astype(dtype)
     if not np.array_equal(back, mask):
         raise DataError(f"the baked steps leave mask labels that {dtype} does not hold")

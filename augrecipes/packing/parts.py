@@ -1,4 +1,4 @@
-"""Parts of a packing: which rows each has, what its folder is called, and all of them made one store where they are."""
+"""Parts of a packing: the rows and folder of each, and merging all of them into one store in place."""
 
 from __future__ import annotations
 
@@ -15,63 +15,63 @@ from augrecipes.store import Store, index, open_store
 from augrecipes.store.columns import Texts, as_tables, join_tables
 from augrecipes.store.index import NAME, publish
 
-_SHOWN = 6  # parts that are missing, named
-WHOLE = "whole/"  # what names of the whole store's columns begin with in its first part
-_OWN = ("part", "points")  # what a part says of itself besides
+_SHOWN = 6  # missing parts that an error names
+WHOLE = "whole/"  # prefix of the whole store's columns, which the first part holds
+_OWN = ("part", "points")  # keys of `about` that only parts have
 
 
 class PackPart(NamedTuple):
-    """One of `of` parts of a packing, counted from 1.
+    """One of `total` parts of a packing, counted from 1.
 
     >>> PackPart(2, 3).units(10), PackPart(2, 3).name
     (range(3, 6), 'part-2-of-3')
     """
 
     number: int
-    of: int
+    total: int
 
     @property
     def name(self) -> str:
-        """Of its folder."""
-        return f"part-{self.number}-of-{self.of}"
+        """The name of its folder."""
+        return f"part-{self.number}-of-{self.total}"
 
     def units(self, count: int) -> range:
-        """Which of so many images, scenes or tiles are in it."""
-        return range(count * (self.number - 1) // self.of, count * self.number // self.of)
+        """Return which of `count` images, scenes or tiles are in the part."""
+        return range(count * (self.number - 1) // self.total, count * self.number // self.total)
 
 
 def parse_part(text: str) -> PackPart:
-    """Returns a part as the command line has it. StoreError where it is none.
+    """Parse a part such as `3/8`. StoreError where it is none.
 
     >>> parse_part("3/8")
-    PackPart(number=3, of=8)
+    PackPart(number=3, total=8)
     >>> parse_part("9/8")
     Traceback (most recent call last):
     augrecipes.errors.StoreError: part 9/8: give a part as i/n, from 1/8 to 8/8
     """
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
     part = PackPart(int(match[1]), int(match[2])) if match else PackPart(0, 8)
-    if not 1 <= part.number <= part.of:
-        n = max(1, part.of)
+    if not 1 <= part.number <= part.total:
+        n = max(1, part.total)
         raise StoreError(f"part {text}: give a part as i/n, from 1/{n} to {n}/{n}")
     return part
 
 
 def part_in_folder(name: str) -> PackPart | None:
-    """Returns the part whose folder is called so; None for others."""
+    """Return the part whose folder has this name; None for other names."""
     match = re.fullmatch(r"part-(\d{1,6})-of-(\d{1,6})", name)
     part = PackPart(int(match[1]), int(match[2])) if match else None
-    return part if part is not None and 1 <= part.number <= part.of else None
+    return part if part is not None and 1 <= part.number <= part.total else None
 
 
-class Merged(NamedTuple):
-    """A store made of parts.
+class MergedStore(NamedTuple):
+    """A store that was merged from parts.
 
     Attributes:
         out: the store.
-        parts: how many.
-        rows: in all.
-        unreadable: inputs without pixels: `augrecipes.sources.packed_columns.Unreadable`.
+        parts: the number of parts.
+        rows: the number of rows.
+        unreadable: inputs that could not be read: `augrecipes.sources.packed_columns.Unreadable`.
     """
 
     out: Place
@@ -80,47 +80,47 @@ class Merged(NamedTuple):
     unreadable: tuple[Any, ...]
 
 
-def merge_parts(folder: str | os.PathLike[str]) -> Merged:
-    """Makes one store of the parts that `augrecipes pack --part` wrote, in any order and on any machine.
+def merge_parts(folder: str | os.PathLike[str]) -> MergedStore:
+    """Merge the parts that `augrecipes pack --part` wrote, in any order and on any machine, into one store.
 
-    Nothing is copied: the folder gets an index, and is the store. It can be done again.
+    Nothing is copied: the folder that holds the parts gets an index, and is then the store. Merging again is safe.
 
     Args:
-        folder: where all parts are, `part-1-of-8` and so on; a folder, or an address.
+        folder: the folder or address that holds all parts, `part-1-of-8` and so on.
 
     Raises:
         StoreError: parts are missing, damaged, or of different packings; or the folder is another store already.
     """
-    from augrecipes.packing.bake import StorePlan  # late: it takes long, and torch would come along
+    from augrecipes.packing.bake import StorePlan  # late: it is slow to import, and imports torch
 
     place, whole = place_of(folder), StorePlan({}, (), {})
     notes, shards, tables = list[str](), list[Any](), dict[str, list[Any]]()
     paths = _paths_in(place)
-    for path in paths:  # one at a time is open: there may be more than files that a process may hold
-        part = _opened(path)
+    for path in paths:  # one at a time: the shards of all may exceed the limit of open files
+        part = _open_part(path)
         about = {name: fields for name, fields in part.about.items() if name not in _OWN}
         fields: dict[str, Any] = {"about": about, "format": part.format, "kind": part.kind, "targets": part.targets}
         fields |= {"quality": part.index["quality"], "rows": about["units"] * max(1, about["epochs"])}
-        if not whole.said:
+        if not whole.arguments:
             columns = {name.removeprefix(WHOLE): column for name, column in part.columns.items() if name != "note"}
             whole = StorePlan(fields, part.about["points"], columns)
-        if fields != whole.said:
+        if fields != whole.arguments:
             raise StoreError("is of another packing than part 1: pack it again", str(path))
         notes += notes_of(part)
         shards += [{**shard, "part": path.name} for shard in part.index["shards"]]
         for name, items in part.tables.items():
             columns_of = {key: np.array(column) for key, column in items.table.items()}
             tables.setdefault(name, []).append(columns_of)
-    more, about, unreadable = whole.finished(notes)
-    fields = {**whole.said, "about": {**whole.said["about"], **about}}
+    more, about, unreadable = whole.with_notes(notes)
+    fields = {**whole.arguments, "about": {**whole.arguments["about"], **about}}
     publish(
         place, {name: join_tables(columns_of) for name, columns_of in tables.items()}, as_tables(more), fields, shards
     )
-    return Merged(place, len(paths), len(notes), unreadable)
+    return MergedStore(place, len(paths), len(notes), unreadable)
 
 
 def _paths_in(folder: Place) -> list[Place]:
-    """The folders of all parts, in order. StoreError where some are missing, or there are others."""
+    """List the folders of all parts, in order. StoreError where parts are missing, or belong to other packings."""
     try:
         folders = {part: path for path in folder.iterdir() if (part := part_in_folder(path.name)) is not None}
     except OSError as error:
@@ -128,7 +128,7 @@ def _paths_in(folder: Place) -> list[Place]:
         raise StoreError(f"its parts cannot be listed: {why}", str(folder)) from None
     if not folders:
         raise StoreError("has no part of a store in it: augrecipes pack ... --part 1/8 --out writes one", str(folder))
-    counts = sorted({part.of for part in folders})
+    counts = sorted({part.total for part in folders})
     if len(counts) > 1:
         numbers = " and ".join(map(str, counts))
         raise StoreError(f"has parts of {numbers}: keep those of one packing in a folder of their own", str(folder))
@@ -143,8 +143,8 @@ def _listed(parts: Sequence[PackPart]) -> str:
     return f"{shown} and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else shown
 
 
-def _opened(path: Place) -> Store:
-    """A part, compared with what it says of itself and of the whole."""
+def _open_part(path: Place) -> Store:
+    """Open a part, and check its folder's name and its number of rows."""
     store, part = open_store(path, part=True), part_in_folder(path.name)
     about = store.about
     index.check(about, "part", str(path / NAME), "about.")
@@ -158,7 +158,7 @@ def _opened(path: Place) -> Store:
 
 
 def notes_of(store: Store) -> Texts:
-    """What is known of each row of a part, besides its pixels; StoreError where that is missing."""
+    """Return the notes of a part's rows; StoreError where it has none."""
     notes = store.columns.get("note")
     if not isinstance(notes, Texts) or len(notes) != store.rows:
         raise StoreError("not a part of a packing: its rows have no notes; pack it again", str(store.path))

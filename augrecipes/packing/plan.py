@@ -1,6 +1,6 @@
-"""What is packed: which steps of a recipe are baked, of which data, and what the store will say of both.
+"""Plan a packing: which steps of a recipe are baked, over which data, and what the store's index says of both.
 
-Baked are steps that draw nothing, or some epochs of those that cost most.
+Baking runs either the leading steps that draw nothing, or some epochs of the expensive random ones.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from augrecipes.recipe.model import Bag, Mode, Recipe, Step
 from augrecipes.recipe.words import brief
 from augrecipes.sources import packed_columns, sample, stored
 
-_TRIED = 16  # rows that are baked to see how large they are
-_PER_ROW = 100  # bytes of tables
+_TRIED = 16  # units that are baked to estimate the size
+_PER_ROW = 100  # bytes in tables
 
 
 @dataclass(frozen=True)
 class BakedSteps:
-    """What is baked.
+    """The steps that are baked.
 
     Attributes:
         recipe: the whole recipe.
-        mode: the section that the steps are taken from.
-        serves: the sections that begin with them.
-        count: how many leading steps.
-        epochs: of draws; 0 where none of the steps draws.
-        seed: of the draws.
-        why: a sentence for people.
+        mode: the section that the steps come from.
+        serves: the sections that begin with these steps.
+        count: the number of leading steps.
+        epochs: how many epochs of draws are baked; 0 where no baked step draws.
+        seed: the seed of the draws.
+        why: the reason for this choice, as a sentence.
     """
 
     recipe: Recipe
@@ -52,11 +52,11 @@ class BakedSteps:
 
     @property
     def times(self) -> int:
-        """How often every image is stored."""
+        """The number of rows per image, scene or tile."""
         return max(1, self.epochs)
 
     def about(self) -> dict[str, Any]:
-        """The same as plain data, for a store's index."""
+        """Return the baked steps as plain data, for a store's index."""
         steps = [prefix.described(step) for step in self.steps]
         return {
             "recipe": {"name": self.recipe.name, "digest": self.recipe.digest},
@@ -69,18 +69,18 @@ class BakedSteps:
         }
 
     def lines(self) -> list[str]:
-        """The baked steps, one line each."""
+        """Describe the baked steps, one line each."""
         return [brief(prefix.described(step)) for step in self.steps]
 
 
 def plan_pack(recipe: Recipe, *, mode: Mode | None = None, epochs: int | None = None, seed: int = 0) -> BakedSteps:
-    """Choose the steps.
+    """Choose the steps to bake.
 
     Args:
-        recipe: of any kind.
-        mode: pack for this section alone; None: what both sections begin with, or the only one.
+        recipe: a recipe of any kind.
+        mode: pack for this section alone; None: for the common beginning of both sections, or for the only one.
         epochs: bake this many epochs of steps that draw; None: only steps that draw nothing.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Raises:
         RecipeError: no such section; nothing to bake; epochs of `eval`.
@@ -109,7 +109,7 @@ def plan_pack(recipe: Recipe, *, mode: Mode | None = None, epochs: int | None = 
 
 
 def _why_unbaked(recipe: Recipe) -> str:
-    """What keeps all steps of a recipe from being baked; "": nothing does."""
+    """Say why no step of a recipe can be baked; "" where steps can."""
     if recipe.inputs.nodata is not None:
         return "`nodata` is looked for in the values of the files"
     if recipe.inputs.real:
@@ -133,19 +133,19 @@ def _with_draws(recipe: Recipe, epochs: int, seed: int) -> BakedSteps:
 
 @dataclass(frozen=True)
 class Packing:
-    """A store that is going to be written, or was.
+    """A packing that is planned, or done.
 
     Attributes:
         plan: which steps are baked.
         given: the data.
         out: the store's folder, or its address.
-        rows: images, scenes or tiles, times the epochs that are baked.
+        rows: the number of images, scenes or tiles, times the baked epochs.
         baker: makes the rows.
-        bytes: that it will take, estimated from some rows.
-        channels: of all images; None where they differ.
-        unreadable: inputs without pixels; filled by `write`.
-        part: of several, in folders of their own in `out`; None: all.
-        shard_bytes: of the largest file of a target; None: as the writer has it.
+        bytes: the estimated size of the whole store.
+        channels: the number of channels of all images; None where they differ.
+        unreadable: inputs that could not be read; filled by `write`.
+        part: the part to write, into its own folder in `out`; None: the whole store.
+        shard_bytes: the largest size of a target's file; None: the writer's default.
     """
 
     plan: BakedSteps
@@ -166,24 +166,24 @@ class Packing:
 
     @property
     def place(self) -> remote.Place:
-        """Of what is written: the store, or the folder of its part."""
+        """The folder that is written: the store's, or its part's."""
         return self.out if self.part is None else self.out / self.part.name
 
     @property
-    def mine(self) -> range:
-        """The rows that are made here."""
+    def own_rows(self) -> range:
+        """The rows that this packing writes: all, or those of its part."""
         times = self.plan.times
         units = range(self.rows // times) if self.part is None else self.part.units(self.rows // times)
         return range(units.start * times, units.stop * times)
 
     @property
     def expected(self) -> int:
-        """How many bytes are written here: of a part its share."""
-        return self.bytes * len(self.mine) // max(1, self.rows)
+        """The estimated bytes of `own_rows`."""
+        return self.bytes * len(self.own_rows) // max(1, self.rows)
 
 
 def estimate_size(baker: bake.Baker, rows: int) -> tuple[int, int | None]:
-    """Bakes a few rows, evenly spread, and returns how large a store of all will be, and the channels of its images."""
+    """Bake a few evenly spread rows; estimate the bytes of the whole store, and return its images' channels."""
     units, times = rows // baker.times, baker.times
     chosen = range(units) if units <= _TRIED else [(2 * k + 1) * units // (2 * _TRIED) for k in range(_TRIED)]
     samples = [row.items for unit in chosen for row in baker.bake(range(unit * times, unit * times + 1)) if row.items]
@@ -195,11 +195,11 @@ def estimate_size(baker: bake.Baker, rows: int) -> tuple[int, int | None]:
 
 
 def store_plan(packing: Packing) -> bake.StorePlan:
-    """Returns the store that a packing makes."""
+    """Return the plan of the store that a packing writes."""
     table, baker, plan = packing.given.table, packing.baker, packing.plan
-    takes, boxes = stored.declared(plan.recipe.inputs), table.boxes
-    further = {name: plan.recipe.targets[name] for name in table.targets if name in plan.recipe.targets}
-    # Of bags: by what the tiles were chosen, and what the recipe said, which arguments override.
+    inputs, boxes = stored.declared(plan.recipe.inputs), table.boxes
+    extra = {name: plan.recipe.targets[name] for name in table.targets if name in plan.recipe.targets}
+    # For bags: the settings that chose the tiles, and the recipe's own, which arguments may override.
     chosen, bag = getattr(table, "foreground", None), plan.recipe.bag or Bag()
     about = {
         "packed": packed_columns.LAYOUT,
@@ -207,11 +207,11 @@ def store_plan(packing: Packing) -> bake.StorePlan:
         "units": table.units,
         "data": table.digest(),
         "decode": packing.given.decode,
-        "keeps_files": baker.keeps,
-        "inputs": takes,
+        "keeps_files": baker.keeps_jpegs,
+        "inputs": inputs,
         **({"stains": _stains(baker.stains)} if baker.stains else {}),
         **({"foreground": [dict(chosen), bag.foreground()]} if chosen is not None else {}),
-        **({"further": packed_columns.described_targets(further)} if further else {}),
+        **({"further": packed_columns.described_targets(extra)} if extra else {}),
         **({"optional": sorted(baker.optional)} if baker.optional else {}),
         "channels": packing.channels,
         "classes": None if table.classes is None else list(table.classes),
@@ -220,7 +220,7 @@ def store_plan(packing: Packing) -> bake.StorePlan:
         "left_out": list(packing.given.left_out),
         "versions": versions.made_with(),
     }
-    there = {"boxes": boxes, "keypoints": table.keypoints}
+    points_of = {"boxes": boxes, "keypoints": table.keypoints}
     arguments = {
         "about": about,
         "format": baker.format,
@@ -229,14 +229,14 @@ def store_plan(packing: Packing) -> bake.StorePlan:
         "rows": packing.rows,
         "targets": baker.roles,
     }
-    points = [name for name in packed_columns.POINTS if there[name] is not None and takes[name] is not None]
+    points = [name for name in packed_columns.POINTS if points_of[name] is not None and inputs[name] is not None]
     columns = packed_columns.columns_of(table)
-    for name, origin in baker.pipeline.origins.items():  # what a Degrade has made
+    for name, origin in baker.pipeline.origins.items():  # images that a Degrade made
         if name in baker.roles:
             columns.setdefault(f"source/{name}", columns[f"source/{origin}"])
     return bake.StorePlan(arguments, points, columns)
 
 
 def _stains(bags: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The numbers of the stains of all bags by method; null where a bag has none."""
+    """Return the stain parameters of all bags by method; null where a bag has none."""
     return {method: [bag[method] and bag[method].numbers for bag in bags] for method in bags[0]}

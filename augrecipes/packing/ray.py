@@ -1,10 +1,10 @@
-"""Packing on a Ray cluster, or on one that is started here: the parts of a packing as tasks, made one store in the end.
+"""Pack on a Ray cluster, or on one that is started here: each part of a packing is a task; then merge the parts.
 
-Everything is looked at once, here; the tasks are sent what was found, and write the parts that `--part` writes, into a
-folder that all machines see. What failed is tried again; what is there is left as it is, after a kill, too.
+This process lists the data once and sends the packing to the tasks, which write the same parts as `--part`, into a
+folder that all machines see. Failed tasks are retried; complete parts are kept, even after a kill.
 
-Ray imports this on all machines before it calls anything, so nothing large is imported at the top: torch, which no part
-needs, would come along and take longer than all the rest.
+Ray imports this module on all machines before it calls anything, so nothing large is imported at the top: torch, which
+no part needs, would take longer to import than all the rest.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from augrecipes.progress import Progress
 if TYPE_CHECKING:
     from augrecipes.packing.plan import Packing
 
-TRIES = 3  # of a part
-_TO_END = 60  # seconds, of tasks that are cancelled
-_PARTS, _SMALLEST = 64, 64  # at most, and rows of one at least, where nobody says how many: of every cluster the same
-_ANSWERS = 10  # seconds, that a cluster has to take a connection
+TRIES = 3  # attempts to write a part
+_CANCEL = 60  # seconds that cancelled tasks have to end
+_PARTS, _SMALLEST = 64, 64  # the default: at most so many parts, of at least so many rows, on every cluster
+_CONNECT = 10  # seconds that a cluster has to accept a connection
 
 
 def write_on_ray(
@@ -41,22 +41,22 @@ def write_on_ray(
     on_error: str = "skip",
     advance: Progress | None = None,
 ) -> Packing:
-    """Writes the store that was prepared, in parts, on a Ray cluster: the samples are those that one process writes.
+    """Write a prepared packing in parts on a Ray cluster; the samples equal those that one process writes.
 
     Args:
-        packing: of a whole store, in a folder that all machines of the cluster see by the same path; the parts are
-            written there, and it becomes the store.
-        address: of a cluster, as `ray.init` takes it, such as `auto`; None: the one that this process is connected to,
-            or else one of this machine, which is started and ends with the work.
-        parts: how many; None: 64, or fewer of few rows. A run that was interrupted goes on with as many as it had.
+        packing: a whole store's packing. Its folder must have the same path on all machines of the cluster; the parts
+            are written there, and it becomes the store.
+        address: the cluster's address for `ray.init`, such as `auto`; None: the cluster that this process is connected
+            to, or else a local one, which is started and stopped.
+        parts: the number of parts; None: 64, or fewer for few rows. Resume an interrupted run with the same number.
         on_error: `raise` stops at the first input that cannot be read.
-        advance: called with how many rows are done, and of how many.
+        advance: called with the rows that are done, and their total.
 
     Returns:
-        The packing, with the inputs that turned out to be unreadable.
+        The packing, with `unreadable` filled.
 
     Raises:
-        StoreError: Ray is not installed, or a part failed so often that it was given up.
+        StoreError: Ray is not installed, or a part failed too often.
         DataError: with `raise`, an input that cannot be read.
     """
     from augrecipes.packing.parts import merge_parts
@@ -68,15 +68,15 @@ def write_on_ray(
     refuse_published(packing.out)
     out = packing.out.absolute()
     most = parts or min(_PARTS, packing.rows // _SMALLEST)
-    with connected(address) as ray:
+    with ray_cluster(address) as ray:
         count = max(1, min(packing.rows // packing.plan.times, most))
         _write(ray, replace(packing, out=out), count, on_error, advance)
     return replace(packing, unreadable=merge_parts(out).unreadable)
 
 
 @contextmanager
-def connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected to a cluster; what is started here ends here. StoreError where there is no such cluster."""
+def ray_cluster(address: str | None) -> Iterator[Any]:
+    """Connect to a Ray cluster, or start one; disconnect at the end. StoreError where there is no such cluster."""
     try:
         import ray
     except ImportError as error:
@@ -89,8 +89,8 @@ def connected(address: str | None) -> Iterator[Any]:
     how: dict[str, Any] = {"address": address or "local", "logging_level": "error"}
     how |= {} if address else {"include_dashboard": False}
     try:
-        if host and port.isdecimal():  # where nobody answers Ray would try again for many minutes
-            socket.create_connection((host.strip("[]"), int(port)), _ANSWERS).close()
+        if host and port.isdecimal():  # if nobody answers, Ray itself would retry for many minutes
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT).close()
         ray.init(log_to_driver=False, **how)
     except (OSError, OverflowError, ValueError, RuntimeError) as error:
         raise StoreError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
@@ -100,37 +100,37 @@ def connected(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def write_one(sent: tuple[bytes, str, str], number: int, of: int) -> None:
-    """Writes one part, on some machine of a cluster.
+def write_part(job: tuple[bytes, str, str], number: int, total: int) -> None:
+    """Write one part; runs as a task on some machine of the cluster.
 
     Args:
-        sent: the packing of all parts and its plan, pickled; the folder that relative paths begin in; `on_error`.
-        number: of the part.
-        of: how many there are.
+        job: the pickled packing and its plan; the working folder, for relative paths; `on_error`.
+        number: the part's number, from 1.
+        total: the number of parts.
     """
     import_without_torch()
     from augrecipes.packing.run import write_rows
 
-    pickled, here, on_error = sent
-    if os.path.isdir(here):  # noqa: PTH112
-        os.chdir(here)
-    packing, plan = _opened(pickled)
-    write_rows(replace(packing, part=PackPart(number, of)), plan, 0, on_error)
+    pickled, folder, on_error = job
+    if os.path.isdir(folder):  # noqa: PTH112
+        os.chdir(folder)
+    packing, plan = _unpickled(pickled)
+    write_rows(replace(packing, part=PackPart(number, total)), plan, 0, on_error)
 
 
 @lru_cache(maxsize=1)
-def _opened(pickled: bytes) -> Any:
-    """What every task is sent: opened once in each process, for as many parts as it writes."""
+def _unpickled(pickled: bytes) -> Any:
+    """Unpickle the packing once per process, however many parts it writes."""
     return pickle.loads(pickled)
 
 
 def _write(ray: Any, packing: Packing, count: int, on_error: str, advance: Progress | None) -> None:
-    """Writes all parts as tasks; Ray tries those again that were killed, or failed by what may pass."""
+    """Write all parts as tasks; Ray retries tasks that were killed, or failed with an OSError or StoreError."""
     from augrecipes.packing.plan import store_plan
 
-    sent = ray.put((ray.cloudpickle.dumps((packing, store_plan(packing))), os.getcwd(), on_error))  # noqa: PTH109
-    task = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[OSError, StoreError])(write_one)
-    running = {task.remote(sent, *part): part for part in (PackPart(k, count) for k in range(1, count + 1))}
+    job = ray.put((ray.cloudpickle.dumps((packing, store_plan(packing))), os.getcwd(), on_error))  # noqa: PTH109
+    task = ray.remote(num_cpus=1, max_retries=TRIES - 1, retry_exceptions=[OSError, StoreError])(write_part)
+    running = {task.remote(job, *part): part for part in (PackPart(k, count) for k in range(1, count + 1))}
     done = 0
     try:
         while running:
@@ -139,16 +139,16 @@ def _write(ray: Any, packing: Packing, count: int, on_error: str, advance: Progr
             try:
                 ray.get(ready)
             except Exception as error:
-                why = getattr(error, "cause", None) or error  # of what a task raises
+                why = getattr(error, "cause", None) or error  # Ray wraps a task's exception
                 if isinstance(why, AugrecipesError):
                     raise why from error
                 name = f"part {part.number}/{count}"
                 raise WorkerDied(f"{name} failed {TRIES} times, and what is done is kept: {why}") from error
-            done += len(replace(packing, part=part).mine)
+            done += len(replace(packing, part=part).own_rows)
             if advance is not None:
                 advance(done, packing.rows)
-    finally:  # nothing goes on writing once this is given up
-        for left in running:
-            ray.cancel(left)
+    finally:  # after an error, no task may go on writing
+        for pending in running:
+            ray.cancel(pending)
         if running:
-            ray.wait([*running], num_returns=len(running), timeout=_TO_END)
+            ray.wait([*running], num_returns=len(running), timeout=_CANCEL)

@@ -1,4 +1,4 @@
-"""Packing: a recipe's first steps run over all the data, once; rows go on from where an interrupted run stopped."""
+"""Run a recipe's first steps once over all the data, into a store; resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.disk import store_errors
 from augrecipes.store.index import NAME, to_json
 
-_QUALITY = 95  # of JPEGs that have to be made
+_QUALITY = 95  # of JPEGs that are encoded, not copied
 
 
 def prepare(
@@ -47,7 +47,7 @@ def prepare(
     part: str | None = None,
     shard_size: str | int | None = None,
 ) -> Packing:
-    """Looks at everything and writes nothing; arguments as in `pack`."""
+    """Check the recipe and the data, and plan the store; write nothing. Arguments as in `pack`."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     parsed = parse.as_recipe(recipe)
@@ -69,8 +69,8 @@ def prepare(
     if source.table.masked:
         roles["mask"] = "mask"
     roles |= {name: "image" if parsed.targets[name].is_image else "mask" for name in source.table.targets}
-    keeps = format == "jpeg" and quality is None and plan.count == 0
-    baker = Baker(pipeline, source.table, source.decode, roles, format, quality or _QUALITY, keeps, plan.times)
+    keeps_jpegs = format == "jpeg" and quality is None and plan.count == 0
+    baker = Baker(pipeline, source.table, source.decode, roles, format, quality or _QUALITY, keeps_jpegs, plan.times)
     if source.stains is not None:
         baker = replace(baker, stains=source.stains.all())
     rows = source.table.units * plan.times
@@ -87,31 +87,30 @@ def pack(
     advance: progress.Progress | None = None,
     **options: Any,
 ) -> Packing:
-    """Runs the first steps of a recipe over all the data, and keeps the images in a store for `ar.Packed`.
+    """Run the first steps of a recipe once over all the data, and keep the images in a store for `ar.Packed`.
 
-    The shards that are whole when a run is interrupted are taken up by the next run with the same arguments, up to the
-    first file that has changed meanwhile (its size, time, or first bytes): from there on all is packed anew. The
-    bytes of a store depend on the recipe, the data and the arguments alone, not on `workers` or interruptions.
+    After an interruption, the next run with the same arguments keeps the complete shards, up to the first file that has
+    changed meanwhile (its size, time, or first bytes); it packs the rest anew. The bytes of a store depend on the
+    recipe, the data and the arguments alone, not on `workers` or interruptions.
 
     Args:
-        recipe: of any kind, a Recipe or what `augrecipes.load` takes.
+        recipe: a Recipe of any kind, or what `augrecipes.load` takes.
         data: a folder of images or of bags, or several; folders by target for pairs; or a CSV file; or a source, or
-            `ar.Samples` over one: images, annotations and labels that are integers are kept, nothing else of it.
-        out: the store, a folder that does not exist yet; or its address, such as `s3://bucket/store`: it
-            is packed in the cache folder and sent in the end.
-        workers: processes that are started for it, in a script under `if __name__ == "__main__":`; None: one a core;
-            0: none but this one.
-        on_error: `skip` lists inputs that cannot be read in the store; `raise` stops at the first.
-        advance: called with how many rows are done, and of how many.
-        options: `format` (`raw`, `lossless`, `jpeg`), `quality` of jpeg (None: JPEGs that no step changes
-            are kept as they are, others written at 95), `mode` (`train` or `eval`: for this section
-            alone), `epochs` (bake so many epochs of random steps), `seed` of the
-            random parameters; `part` (`"3/8"`: the third of eight parts, into a folder of its own in `out`; see
-            `augrecipes.merge_parts`), `shard_size` (`"2G"`: the largest file of a target); of the data `masks`,
-            `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
+            `ar.Samples` over one, of which only images, annotations and integer labels are kept.
+        out: the store: a folder that does not exist yet; or an address, such as `s3://bucket/store`: it is packed in
+            the cache folder and uploaded in the end.
+        workers: the number of worker processes, which a script starts under `if __name__ == "__main__":`; None: one
+            per core; 0: pack in this process.
+        on_error: `skip` records unreadable inputs in the store; `raise` stops at the first.
+        advance: called with the rows that are done, and their total.
+        options: `format` (`raw`, `lossless`, `jpeg`); `quality` of jpeg (None: copy JPEGs that no step changes, encode
+            others at 95); `mode` (`train` or `eval`: pack for this section alone); `epochs` (bake this many epochs of
+            random steps); `seed` of the random parameters; `part` (`"3/8"`: the third of eight parts, into its own
+            folder in `out`; see `augrecipes.merge_parts`); `shard_size` (`"2G"`: the largest file of a target); and
+            `masks`, `split`, `channels`, `exif`, `max_pixels`, as in the datasets of files.
 
     Raises:
-        RecipeError: the recipe is not valid, or cannot be packed so.
+        RecipeError: the recipe is not valid, or cannot be packed with these arguments.
         DataError: nothing to pack, or with `raise` an input that cannot be read.
         StoreError: the store exists, is being packed by another process, or the disk is full.
 
@@ -130,41 +129,41 @@ def pack(
 def write(
     packing: Packing, workers: int | None = None, on_error: str = "skip", advance: progress.Progress | None = None
 ) -> Packing:
-    """Writes the store that was prepared; see `pack`. Returns it with what turned out to be unreadable."""
+    """Write a prepared packing; see `pack`. Return it with `unreadable` filled."""
     return replace(packing, unreadable=write_rows(packing, store_plan(packing), workers, on_error, advance))
 
 
 def write_rows(
     packing: Packing, plan: StorePlan, workers: int | None, on_error: str, advance: progress.Progress | None = None
 ) -> tuple[packed_columns.Unreadable, ...]:
-    """Writes a store, or one part of it, as a folder in its `out`; a part that is there is left as it is.
+    """Write a store, or one part of it into a folder in `out`; an existing part is checked and kept.
 
-    A part is a store of its rows. It holds their notes, too, and what the whole store will say of itself; the first
-    part has the columns of the whole.
+    A part is a store of its rows. It also holds their notes, and the `about` of the whole store; the first part holds
+    the columns of the whole.
 
     Returns:
-        The inputs without pixels.
+        The inputs that could not be read.
 
     Raises:
-        DataError: with `on_error` raise, an input that cannot be read.
-        StoreError: another packing's part is there, or one of files that have changed since; or the parts are a store.
+        DataError: an input cannot be read, and `on_error` is `raise`.
+        StoreError: the existing part is of another packing, or its files have changed; or the parts are merged already.
     """
-    baker, rows, place, about = packing.baker, packing.mine, packing.place, plan.said["about"]
+    baker, rows, place, about = packing.baker, packing.own_rows, packing.place, plan.arguments["about"]
     columns: Mapping[str, Any] = {}
     if packing.part is not None:
         about = {**about, "part": [*packing.part], "points": plan.points}
         columns = plan.columns if packing.part.number == 1 else {}
-    arguments = {**plan.said, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
+    arguments = {**plan.arguments, "rows": len(rows), "about": about, "shard_bytes": packing.shard_bytes}
     if packing.part is not None:
         if _is_there(packing.out, place):
-            with suppress(StoreError):  # which clears up behind a run that was killed once all was done
+            with suppress(StoreError):  # the writer removes the staging folder of a run that was killed in the end
                 StoreWriter(place, **arguments)
             return unreadable_in(rows, _finished_notes(place, about, baker, rows))
         refuse_published(packing.out)
     with StoreWriter(place, **arguments, expected_bytes=packing.expected) as writer:
         writer.keep(_unchanged(baker, writer, rows))
-        left = rows[writer.done :]
-        results = bake_rows(baker, left, machine.cores() if workers is None else workers)
+        pending = rows[writer.done :]
+        results = bake_rows(baker, pending, machine.cores() if workers is None else workers)
         for number, result in zip(range(writer.done, len(rows)), results, strict=True):
             if not result.items and on_error == "raise":
                 defect = json.loads(result.note)
@@ -176,13 +175,13 @@ def write_rows(
         if packing.part is not None:
             writer.finish({"note": notes, **{WHOLE + name: column for name, column in columns.items()}})
         else:
-            columns, more, _ = plan.finished(notes)
+            columns, more, _ = plan.with_notes(notes)
             writer.finish(columns, about=more)
     return unreadable_in(rows, notes)
 
 
 def refuse_published(out: Place) -> None:
-    """Raises StoreError where the folder of parts is a store by now."""
+    """Raise StoreError where the parts in a folder have been merged already."""
     with store_errors(out):
         there = (out / NAME).exists()
     if there:
@@ -194,7 +193,7 @@ def refuse_published(out: Place) -> None:
 
 
 def _is_there(out: Place, part: Place) -> bool:
-    """Whether a part is there: of a folder of this machine its name is enough, since it is renamed when it is whole."""
+    """Whether a part exists; a local folder gets its name only once it is complete."""
     if not isinstance(part, Path):
         with store_errors(part):
             return (part / NAME).exists()
@@ -207,7 +206,7 @@ def _is_there(out: Place, part: Place) -> bool:
 
 
 def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: range) -> list[str]:
-    """The notes of a part that is there already: the very part that would be written."""
+    """Return the notes of an existing part; StoreError unless it is what would be written now."""
     store, about = open_store(folder, part=True), to_json(about)
     if store.about != about:
         what = "there is such a part of another packing; take another folder, or remove it"
@@ -221,7 +220,7 @@ def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: ra
 
 
 def _unchanged(baker: Baker, writer: StoreWriter, rows: range) -> int:
-    """How many rows at the beginning were made of the very files that are there now."""
+    """Count the leading staged rows whose files have not changed."""
     stamp = None
     for number, (row, note) in enumerate(zip(rows, writer.notes, strict=False)):
         if number == 0 or row % baker.times == 0:

@@ -1,4 +1,4 @@
-"""Rows made by several processes, handed over in order: the same rows, and the same bytes, for any number of them."""
+"""Bake rows in several processes, and yield them in order: the same bytes for any number of processes."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from augrecipes.errors import AugrecipesError
 from augrecipes.machine import end_with_parent
 
 if TYPE_CHECKING:
-    from augrecipes.packing.bake import Baked, Baker
+    from augrecipes.packing.bake import BakedRow, Baker
 
-_AHEAD = 3  # rows in the making or waiting to be written, for each worker
-_BYTES = 32 << 20  # of pixels that a worker hands over at a time, unless a single row has more
-_here: list[Baker] = []  # in a worker: what it was started with
-
-
-class WorkerDied(AugrecipesError):  # noqa: N818 - what happened, as LoaderError's texts have it
-    """A process that bakes rows ended before its time."""
+_AHEAD = 3  # rows per worker that are being baked, or wait to be written
+_BYTES = 32 << 20  # of pixels that a worker returns at a time, unless a single row has more
+_baker: list[Baker] = []  # in a worker: the baker that it was started with
 
 
-def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
-    """Every row of `rows`, in order.
+class WorkerDied(AugrecipesError):  # noqa: N818 - says what happened
+    """A worker process ended unexpectedly."""
+
+
+def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[BakedRow]:
+    """Bake rows, and yield them in order.
 
     Args:
-        baker: makes them.
-        rows: which.
-        workers: processes; 0 makes them in this one.
+        baker: bakes the rows.
+        rows: the rows to bake.
+        workers: the number of processes; 0 bakes in this process.
 
     Raises:
-        WorkerDied: a process was killed, or crashed.
+        WorkerDied: a worker was killed, or crashed.
     """
     if not workers:
         for run in baker.runs(rows):
@@ -45,10 +45,10 @@ def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
     pool = ProcessPoolExecutor(
         min(workers, max(1, len(rows))), get_context("spawn"), initializer=_start, initargs=(pickle.dumps(baker),)
     )
-    waiting: deque[tuple[range, Future[list[Baked]]]] = deque()
+    waiting: deque[tuple[range, Future[list[BakedRow]]]] = deque()
 
-    def first() -> list[Baked]:
-        """The next rows, as far as a worker has made them; the rest of its run is then the next."""
+    def first() -> list[BakedRow]:
+        """Wait for the next rows; where a worker returns part of a run, queue the rest first."""
         run, future = waiting.popleft()
         results = future.result()
         if rest := run[len(results) :]:
@@ -73,26 +73,26 @@ def bake_rows(baker: Baker, rows: range, workers: int) -> Iterator[Baked]:
 
 
 def _start(pickled: bytes) -> None:
-    """Runs first in a worker. torch is left out: nothing here needs it."""
+    """Initialise a worker process."""
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; only the parent handles it
     import_without_torch()
-    _here.append(pickle.loads(pickled))
+    _baker.append(pickle.loads(pickled))
 
 
 def import_without_torch() -> None:
-    """Imports what rows are made with, without torch: nothing here needs it, and it takes longer than all the rest."""
+    """Import the libraries that baking needs, but not torch: importing it would take longer than all the rest."""
     without_torch()
     albumentations()  # before anything else imports it
-    import cv2  # late, like all that takes long: until here nobody watches the parent
+    import cv2  # late: slow to import, and `end_with_parent` must run first
 
     cv2.setNumThreads(0)
 
 
-def _bake(rows: range, most: int) -> list[Baked]:
-    """The first of some rows at least, and no more than have so many bytes."""
-    results: list[Baked] = []
-    for row in _here[0].bake(rows):
+def _bake(rows: range, most: int) -> list[BakedRow]:
+    """Bake rows until they have `most` bytes or more; at least the first."""
+    results: list[BakedRow] = []
+    for row in _baker[0].bake(rows):
         results.append(row)
         most -= sum(item.size for items in row.items.values() for item in items)
         if most <= 0:

@@ -128,8 +128,8 @@ class NamedSource:
     def resolve(self) -> Any:
         """The named object, or its return value if it is a function that opens the source."""
         module = open_module(self.name, "data", "source:", DataError)
-        value = module.found()
-        return module.called(value) if _opens(value) else value
+        value = module.value()
+        return module.call(value) if _opens(value) else value
 
     def __call__(self) -> Any:
         """The source; for an `ar.Samples` the source that it reads."""

@@ -1,12 +1,12 @@
-"""A packed store: rows of images and masks in one folder, mapped into memory. It knows nothing of recipes.
+"""A packed store: rows of images and masks in one folder, mapped into memory. The package knows nothing of recipes.
 
     STORE/              published by one rename; never modified afterwards
-      index.json        version, format, kind, counts, what the caller says about it, sizes and checksums; written last
-      columns.npz       arrays: where each item lies, its shape and checksum, and the caller's columns
+      index.json        version, format, kind, counts, the caller's `about`, sizes and checksums; written last
+      columns.npz       arrays: each item's position, shape and checksum, and the caller's columns
       TARGET-00000.bin  the pixels of one target, in shards of bounded size, by format: .bin (raw), .tiles (lossless),
                         .jpgs (jpeg)
 
-A row is one sample: it has one item (an image or a mask) a target, many (bags), or none (it could not be read).
+A row is one sample. Of each target it has one item (an image or a mask), many (bags), or none (could not be read).
 
 >>> import numpy as np
 >>> with StoreWriter("pets", format="raw", kind="image", targets={"image": "image"}, rows=1) as writer:

@@ -1,14 +1,14 @@
-"""Whole files of elsewhere, kept on this machine: a bounded folder that several processes share.
+"""A bounded cache of remote files on this machine, in a folder that several processes share.
 
     remote/
-      STORE~NAME.fetched           a file, checked before it got this name
-      .STORE~NAME.fetched.x.new    one that is being fetched
-      00.lock to ff.lock           who fetches a file holds one of them, by the hash of its name
-      room.lock                    held while files are removed, and one gets its name
+      STORE~NAME.fetched           a complete file, checked before it got this name
+      .STORE~NAME.fetched.x.new    a file that is being fetched
+      00.lock to ff.lock           held while a file is fetched: the lock is chosen by the hash of the file's name
+      room.lock                    held while files are evicted, and while a fetched file is renamed
 
-A file is fetched under a name of its own, compared with what is known of it, made to last and renamed: whatever has its
-own name is whole, whenever a process was killed. What was used least lately goes first; whoever has it mapped keeps it.
-Beyond the bound there is no more than what is being fetched.
+A file is fetched under a temporary name, compared with its size and checksum, synced to disk and renamed: so a file
+under its final name is complete, even if a process was killed. The least recently used file is evicted first; processes
+that have it mapped keep their mapping. Only files that are being fetched may exceed the bound.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.store.disk import file_record, store_errors
 
 SIZE = "AUGRECIPES_CACHE_SIZE"
-_LOOK = 0.02  # seconds between two looks at a lock that another process holds
-_TIMES = 2  # that a file which arrived damaged is fetched
-_THREADS = 6  # that fetch ahead: more than files of a store come at a time, as the others compare what has come
+_LOOK = 0.02  # seconds between two attempts to take a lock that another process holds
+_TIMES = 2  # attempts to fetch a file that arrives damaged
+_THREADS = 6  # for reading ahead: while some wait for the network, others compute checksums
 
 
 class FileCache:
-    """Files of elsewhere, in a folder of this machine that is no larger than so many bytes.
+    """An LRU cache of remote files, in a local folder of bounded size.
 
     Args:
-        limit: bytes; None: what AUGRECIPES_CACHE_SIZE says, or half of what is free or taken by it.
-        folder: None: that of `augrecipes.cache.REMOTE`.
+        limit: the bound in bytes; None: AUGRECIPES_CACHE_SIZE, or half of the free space and the cache together.
+        folder: the cache's folder; None: that of `augrecipes.cache.REMOTE`.
 
     Raises:
-        StoreError: nobody knows where the user's cache folder is, or AUGRECIPES_CACHE_SIZE says no size.
+        StoreError: there is no cache folder for this user, or AUGRECIPES_CACHE_SIZE is not a size.
     """
 
     def __init__(self, limit: int | None = None, folder: Path | None = None) -> None:
@@ -65,38 +65,38 @@ class FileCache:
 
     @property
     def limit(self) -> int:
-        """How many bytes all files may take."""
+        """The bytes that all files together may take."""
         if self._limit is None:
             place = next(place for place in (self.folder, *self.folder.absolute().parents) if place.exists())
             with store_errors(place):
-                self._limit = (shutil.disk_usage(place).free + self._taken()) // 2
+                self._limit = (shutil.disk_usage(place).free + self._used()) // 2
         return self._limit
 
     def place(self, store: str, name: str) -> Path:
-        """Where a file of a store is, once it is here."""
+        """Return the path that a file of a store has once it is cached."""
         return self.folder / f"{quote(store, safe='')}~{quote(name, safe='')}{REMOTE.suffix}"
 
     def has(self, store: str, name: str, size: int) -> bool:
-        """Whether a file is here."""
+        """Whether a file is cached."""
         with suppress(OSError):
             return self.place(store, name).stat().st_size == size
         return False
 
     def mapped(self, store: str, name: str, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes:
-        """A file, mapped for reading: the one that is here, or, where there is none, the one that `fetch` writes.
+        """Map a file for reading: the cached file or, where there is none, the one that `fetch` writes.
 
         Args:
-            store: what it is of: all that decides its bytes, such as a digest.
-            name: of it in there.
-            size: bytes.
+            store: a key that determines the file's bytes, such as the store's digest.
+            name: the file's name in the store.
+            size: the file's size in bytes.
             fetch: writes the whole file to a path, or raises an error.
 
         Raises:
-            StoreError: the disk is full, the folder cannot be written to, or the file is larger than all may be.
+            StoreError: the disk is full, the folder cannot be written to, or the file is larger than the bound.
         """
         path = self.place(store, name)
         try:
-            if (mapped := self._here(path, size)) is not None:
+            if (mapped := self._cached(path, size)) is not None:
                 return mapped
             if size > self.limit:
                 raise StoreError(
@@ -106,24 +106,24 @@ class FileCache:
                 )
             self.folder.mkdir(parents=True, exist_ok=True)
             with self._lock(blake2b(path.name.encode()).hexdigest()[:2]):
-                mapped = self._here(path, size)  # another process may have been quicker
-                return self._fetched(path, size, fetch) if mapped is None else mapped
+                mapped = self._cached(path, size)  # another process may have been quicker
+                return self._fetch(path, size, fetch) if mapped is None else mapped
         except OSError as error:
             why = f"the cache of remote files cannot be used ({error.strerror or error}; {size:,} bytes are needed)"
             raise StoreError(f"{why}: make room, or give another folder with {CACHE}", str(self.folder)) from error
 
-    def _here(self, path: Path, size: int) -> mmap.mmap | bytes | None:
+    def _cached(self, path: Path, size: int) -> mmap.mmap | bytes | None:
         with suppress(FileNotFoundError, NotADirectoryError):
             if path.stat().st_size == size:
                 with suppress(OSError):  # a cache that cannot be written can be read
                     os.utime(path)
                 return _map(path, size)
-            path.unlink()  # not ours: whatever is renamed is of its size
+            path.unlink()  # not ours: a file has its full size before it is renamed
         return None
 
-    def _fetched(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes:
-        for left in self.folder.glob(f".{glob.escape(path.name)}.*{paths.STAGED}"):
-            left.unlink()  # of a process that was killed: who is alive has the lock
+    def _fetch(self, path: Path, size: int, fetch: Callable[[Path], None]) -> mmap.mmap | bytes:
+        for stale in self.folder.glob(f".{glob.escape(path.name)}.*{paths.STAGED}"):
+            stale.unlink()  # of a process that was killed: a live one would hold the lock
         with self._lock("room"):
             self._make_room(size)
         handle, name = tempfile.mkstemp(paths.STAGED, f".{path.name}.", self.folder)
@@ -134,7 +134,7 @@ class FileCache:
             with staged.open("rb+") as file:
                 os.fsync(file.fileno())
             staged.chmod(0o444)
-            # Mapped before others may take it away; on Windows nothing that is mapped is renamed.
+            # Map the file before others can evict it; Windows does not rename a mapped file.
             mapped = None if os.name == "nt" else _map(staged, size)
             with self._lock("room"):
                 self._make_room(size)
@@ -145,7 +145,7 @@ class FileCache:
                 staged.unlink(missing_ok=True)
 
     def _make_room(self, size: int) -> None:
-        if not self._evict(self._taken() + size - self.limit):
+        if not self._evict(self._used() + size - self.limit):
             raise StoreError(
                 f"{size:,} bytes have no room in the cache of remote files, and what is there cannot be removed (is it "
                 f"another user's?): give it more with {SIZE}, or another folder with {CACHE}",
@@ -153,7 +153,7 @@ class FileCache:
             )
 
     def _evict(self, excess: int) -> bool:
-        """Removes what was used least lately, so many bytes or more; whether there was so much."""
+        """Remove the least recently used files, at least `excess` bytes; False where there is less to remove."""
         for file in sorted(REMOTE.files(self.folder), key=lambda file: file.used) if excess > 0 else ():
             with suppress(OSError):
                 file.path.unlink()
@@ -162,50 +162,50 @@ class FileCache:
                 break
         return excess <= 0
 
-    def _taken(self) -> int:
+    def _used(self) -> int:
         return sum(file.size for file in REMOTE.files(self.folder))
 
     def _lock(self, name: str) -> AbstractContextManager[object]:
-        """Waits until nobody else, in any process, has this lock."""
+        """Take a lock, waiting until no thread or process holds it."""
         return FileLock(self.folder / f"{name}.lock", thread_local=False).acquire(poll_interval=_LOOK)
 
 
 def _map(path: Path, size: int) -> mmap.mmap | bytes:
-    """Maps a file for reading; what the system says against it names the cache in `FileCache.mapped`."""
+    """Map a file for reading; `FileCache.mapped` turns an OSError into a StoreError that names the cache."""
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
 
 
-class Fetched:
-    """The files of a store elsewhere: fetched whole when they are first needed, and compared with their checksums.
+class RemoteFiles:
+    """The files of a remote store: each is fetched whole when first needed, and compared with its checksum.
 
     Args:
-        there: its address.
-        digest: of the store: what is in the cache under it is of this store, wherever it was fetched from.
-        cache: keeps the files.
+        there: the store's address.
+        digest: the store's digest, which keys its files in the cache, whatever address they came from.
+        cache: holds the files.
     """
 
     def __init__(self, there: remote.RemotePath, digest: str, cache: FileCache) -> None:
         self.there, self.digest, self.cache = there, digest[:32], cache
 
     def has(self, name: str, size: int) -> bool:
-        """Whether a file is here already."""
+        """Whether a file is cached already."""
         return self.cache.has(self.digest, name, size)
 
     def mapped(self, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
-        """Maps a file, which was fetched now or before, and is what the index says.
+        """Map a file; fetch it first where it is not cached, and check it against the index.
 
         Raises:
-            StoreError: it is not there, it is another by now, or cannot be fetched.
+            StoreError: the file is missing, was replaced since, or cannot be fetched.
         """
         there = self.there / name
 
         def fetch(staged: Path) -> None:
-            for _ in range(_TIMES):  # what arrives may have been cut on its way
+            for _ in range(_TIMES):  # a transfer may be cut short
                 try:
                     there.fetch(staged)
                 except OSError as error:
-                    if error.errno in remote.OF_THE_DISK:  # which the cache names
+                    if error.errno in remote.DISK_ERRORS:  # `FileCache.mapped` names the cache
                         raise
                     with store_errors(there):
                         raise
@@ -221,26 +221,26 @@ class Fetched:
 
 
 class ReadAhead:
-    """Fetches files in order, in threads of its own, from now on.
+    """Fetches files in order, in background threads that start at once.
 
-    What cannot be fetched is left to whoever reads it, who says why.
+    A failed fetch is ignored: the reader fetches the file again, and raises the error.
 
     Args:
-        fetches: each brings a file here, in the order in which they are needed first.
+        fetches: each fetches one file; in the order in which the files are needed.
     """
 
     def __init__(self, fetches: Iterable[Callable[[], object]]) -> None:
-        self._left = deque(fetches)
-        for _ in range(min(_THREADS, len(self._left))):
+        self._queue = deque(fetches)
+        for _ in range(min(_THREADS, len(self._queue))):
             threading.Thread(target=self._fetch, daemon=True, name="augrecipes-ahead").start()
 
     def end(self) -> None:
-        """Fetches nothing more; what is under way is finished by threads that nobody waits for."""
-        self._left.clear()
+        """Start no more fetches; daemon threads finish those that are under way."""
+        self._queue.clear()
 
     def _fetch(self) -> None:
-        with suppress(IndexError):  # all are taken
+        with suppress(IndexError):  # the queue is empty
             while True:
-                fetch = self._left.popleft()
+                fetch = self._queue.popleft()
                 with suppress(AugrecipesError, OSError):
                     fetch()

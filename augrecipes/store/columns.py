@@ -1,6 +1,6 @@
-"""Columns of a store: arrays and texts in one `.npz`, mapped when read, so that a million rows cost a worker nothing.
+"""Columns of a store: arrays and texts in one memory-mapped `.npz`, so that a million rows cost a worker no memory.
 
-They are the caller's, and the store's own: what is known of the items of each target.
+Some are the caller's; the store's own describe the items of each target.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ OWN = "items/"
 """What the names of the store's own columns begin with."""
 
 _ALIGNMENT = 64
-_SHOWN = 200  # characters of what numpy says
-_PART = 1 << 15
-_TEXT, _OFFSETS = ".text", ".offsets"  # behind the name of a column of text, which is two arrays
-_LOCAL = struct.Struct("<26xHH")  # what stands in a zip before a file: the lengths of its name and of what follows it
-_EXTRA, _PADDING = struct.Struct("<HH"), 0xD935  # a field that readers pass over, as zipalign writes it
-_HEAD = 4096  # bytes that hold the head of an .npy
+_SHOWN = 200  # characters of numpy's error message
+_PART = 1 << 15  # values that are tested at a time
+_TEXT, _OFFSETS = ".text", ".offsets"  # suffixes of the two arrays of a text column
+_LOCAL = struct.Struct("<26xHH")  # a zip's local file header: lengths of the name and of the extra field
+_EXTRA, _PADDING = struct.Struct("<HH"), 0xD935  # an extra field that readers skip, as zipalign writes it
+_HEAD = 4096  # bytes; the header of an .npy file is shorter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Texts:
     """An immutable sequence of texts that keeps no Python strings: ``texts[i]`` makes one.
 
     Attributes:
-        blob: uint8, the texts one after another, UTF-8 (bytes of file names that are not UTF-8 survive).
+        blob: uint8, the concatenated texts in UTF-8 (file names that are not UTF-8 survive, by surrogateescape).
         offsets: int64, one more than there are texts.
 
     >>> list(Texts.of(["a", "é"]))
@@ -48,7 +48,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
-        """A table of `texts`."""
+        """Encode `texts`."""
         encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(text) for text in encoded], out=offsets[1:])
@@ -72,23 +72,23 @@ Column = NDArray[Any] | Sequence[str] | Texts
 
 
 def holds_for_all(count: int, test: Callable[[slice], Any]) -> bool:
-    """Whether `test` holds for all of `count`, a small slice at a time: no worker's memory grows."""
+    """Whether `test` holds for all of `count` values; it gets one small slice at a time, which bounds memory."""
     return all(bool(np.all(test(slice(at, min(at + _PART, count))))) for at in range(0, count, _PART))
 
 
 def as_tables(columns: Mapping[str, Column]) -> dict[str, NDArray[Any] | Texts]:
-    """A caller's columns as a store keeps them. Raises StoreError for what it cannot keep."""
+    """Convert a caller's columns to what a store keeps. Raises StoreError for what it cannot keep."""
     for name in columns:
         if not re.fullmatch(r"\w+(/\w+)*", name) or name.startswith(OWN):
             raise StoreError(f"a column cannot be named {name!r}: names are words, or words and slashes, not {OWN}…")
     return {
         name: _plain(name, column) if isinstance(column, np.ndarray) else _texts(name, column)
-        for name, column in sorted(columns.items())  # whatever order they came in, the files are the same
+        for name, column in sorted(columns.items())  # the file does not depend on their order
     }
 
 
 def render(columns: Mapping[str, NDArray[Any] | Texts]) -> bytes:
-    """The bytes of an `.npz` of these columns, in which each array can be mapped: the same for the same columns."""
+    """Return the columns as the bytes of an `.npz` whose arrays can be mapped; equal columns give equal bytes."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
         if isinstance(column, Texts):
@@ -96,7 +96,7 @@ def render(columns: Mapping[str, NDArray[Any] | Texts]) -> bytes:
         else:
             arrays[name] = column
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:  # nothing is compressed, and every file is of 1980
+    with zipfile.ZipFile(file, "w") as archive:  # uncompressed, and dated 1980
         for name in sorted(arrays):
             data = io.BytesIO()
             np.lib.format.write_array(data, np.ascontiguousarray(arrays[name]), (1, 0), allow_pickle=False)
@@ -109,14 +109,14 @@ def render(columns: Mapping[str, NDArray[Any] | Texts]) -> bytes:
 
 
 def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
-    """The columns in an `.npz` that `render` made, as read-only views of it: arrays and `Texts`.
+    """Return the columns of an `.npz` that `render` wrote, as read-only views of it: arrays and `Texts`.
 
     Args:
-        blob: the file, mapped, and compared with its checksum.
-        path: of the file, for errors.
+        blob: the mapped file, already compared with its checksum.
+        path: the file's path, for errors.
 
     Raises:
-        StoreError: it is no such file.
+        StoreError: `render` wrote no such file.
     """
     try:
         with zipfile.ZipFile(cast("IO[bytes]", blob if isinstance(blob, mmap.mmap) else io.BytesIO(blob))) as archive:
@@ -128,27 +128,27 @@ def load(blob: mmap.mmap | bytes, path: str) -> dict[str, Any]:
                 columns[plain] = as_texts(array, arrays[plain + _OFFSETS])
             elif not name.endswith(_OFFSETS):
                 columns[name] = array
-    except Exception as error:  # whatever zip files and heads of arrays made by others raise
+    except Exception as error:  # damaged zip files and .npy headers raise all kinds
         raise StoreError(f"no columns of a store: {str(error)[:_SHOWN]}; pack the store again", path=path) from error
     return columns
 
 
 def _array(blob: mmap.mmap | bytes, info: zipfile.ZipInfo) -> NDArray[Any]:
-    """An array where it lies in the file."""
+    """Return an array as a view of the file."""
     name, extra = _LOCAL.unpack_from(blob, info.header_offset)
     at = info.header_offset + _LOCAL.size + name + extra
     head = io.BytesIO(blob[at : at + _HEAD])
     if info.compress_type != zipfile.ZIP_STORED or np.lib.format.read_magic(head) != (1, 0):
         raise ValueError(f"{info.filename} is compressed, or of another version of .npy")
-    behind_magic = head.tell()
-    shape, fortran, dtype = parsed(lambda: (head.seek(behind_magic), np.lib.format.read_array_header_1_0(head))[1])
+    after_magic = head.tell()
+    shape, fortran, dtype = parsed(lambda: (head.seek(after_magic), np.lib.format.read_array_header_1_0(head))[1])
     if (fortran and len(shape) > 1) or dtype.kind not in "biuf":
         raise ValueError(f"{info.filename} holds neither numbers nor booleans, row by row")
     return np.ndarray(shape, dtype, blob, at + head.tell())
 
 
 def as_texts(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
-    """Returns the table of texts that two arrays are. Raises ValueError where they are none."""
+    """Return the `Texts` over two arrays. Raises ValueError where the arrays do not fit."""
     plain = (text.dtype.str, text.ndim, offsets.dtype.str, offsets.ndim) == ("|u1", 1, "<i8", 1)
     if not (plain and len(offsets) and are_offsets(offsets, len(text))):
         raise ValueError(
@@ -158,7 +158,7 @@ def as_texts(text: NDArray[Any], offsets: NDArray[Any]) -> Texts:
 
 
 def are_offsets(offsets: NDArray[Any], end: int) -> bool:
-    """Whether numbers begin at 0, never fall, and end at `end`: then each pair of neighbours is a range."""
+    """Whether offsets begin at 0, never decrease, and end at `end`."""
     ordered = holds_for_all(len(offsets) - 1, lambda part: offsets[1:][part] >= offsets[:-1][part])
     return bool(ordered and offsets[0] == 0 and offsets[-1] == end)
 
@@ -190,7 +190,7 @@ TABLE = {"start": "<i8", "size": "<i8", "shape": "<i4", "sample": "|u1", "checks
 
 
 class StoredFile(NamedTuple):
-    """One file of a target: its name below the store, bytes and CRC-32, and the numbers of its items."""
+    """One file of a target: its name in the store, size in bytes, CRC-32, and the numbers of its items."""
 
     name: str
     size: int
@@ -199,7 +199,7 @@ class StoredFile(NamedTuple):
 
 
 def item_table(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dict[str, NDArray[Any]]:
-    """What is known of items, as it is kept: of each start, size, shape, sample and checksum; and where rows begin."""
+    """Build the table of a target's items: start, size, shape, sample and checksum of each, and where rows begin."""
     numbers = np.array(records, np.int64).reshape(-1, 7)
     parts = {"start": numbers[:, 0], "size": numbers[:, 1], "shape": numbers[:, 2:5], "sample": numbers[:, 5]}
     parts |= {"checksum": numbers[:, 6], "rows": np.array(counts)}
@@ -207,7 +207,7 @@ def item_table(records: Sequence[tuple[int, ...]], counts: Sequence[int]) -> dic
 
 
 def join_tables(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What is known of the items of several shards or stores, one behind another."""
+    """Concatenate the item tables of several shards or stores."""
     if not tables:
         tables = [item_table([], [0])]
     firsts, count = [np.zeros(1, "<i8")], 0

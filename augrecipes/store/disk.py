@@ -1,4 +1,4 @@
-"""Files of a store: written whole, made to last, mapped with care, locked; failures are StoreErrors that name them."""
+"""Write, sync, map and lock the files of a store; failures are StoreErrors that name the file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from augrecipes import lru, remote
 from augrecipes.errors import StoreError
 
 try:
-    crc32: Callable[..., int] = import_module("isal.isal_zlib").crc32  # takes a fraction of the time that zlib does
-except ImportError:  # it is built for few processors
+    crc32: Callable[..., int] = import_module("isal.isal_zlib").crc32  # several times as fast as zlib
+except ImportError:  # wheels exist for few processors
     crc32 = zlib.crc32
 
 READ_ONLY = 0o444
-"""The mode of files that stay as they are."""
+"""The mode of files that are never modified."""
 
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _CHUNK = 1 << 22
@@ -33,7 +33,7 @@ _CHUNK = 1 << 22
 
 @contextmanager
 def store_errors(path: remote.Place, needed: int = 0) -> Iterator[None]:
-    """Turns what the system says about `path` into a StoreError."""
+    """Turn an OSError into a StoreError that names `path`."""
     try:
         yield
     except OSError as error:
@@ -41,7 +41,7 @@ def store_errors(path: remote.Place, needed: int = 0) -> Iterator[None]:
 
 
 def write_all(file: BinaryIO, data: bytes | memoryview, path: Path) -> None:
-    """Writes all of `data` where the file stands."""
+    """Write all of `data` at the file's position."""
     left = memoryview(data)
     with store_errors(path, left.nbytes):
         while left.nbytes:
@@ -49,14 +49,14 @@ def write_all(file: BinaryIO, data: bytes | memoryview, path: Path) -> None:
 
 
 def sync(file: BinaryIO, path: Path) -> None:
-    """Waits until what was written to `file` would outlive a power failure."""
+    """Flush `file` to disk, so that its content survives a power failure."""
     with store_errors(path):
         file.flush()
         os.fsync(file.fileno())
 
 
 def file_record(path: Path) -> dict[str, int]:
-    """Returns the size of a file and the CRC-32 of all its bytes, as an index has them."""
+    """Return the size and CRC-32 of a file, as the index records them."""
     size = checksum = 0
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(_CHUNK):
@@ -65,7 +65,7 @@ def file_record(path: Path) -> dict[str, int]:
 
 
 def map_file(path: Path, size: int) -> mmap.mmap | bytes:
-    """Maps a regular file of just `size` bytes for reading."""
+    """Map a regular file of exactly `size` bytes for reading."""
     with store_errors(path):
         handle = os.open(path, lru.FLAGS)
         try:
@@ -76,7 +76,7 @@ def map_file(path: Path, size: int) -> mmap.mmap | bytes:
 
 
 def check_size(path: Path, about: os.stat_result, size: int) -> None:
-    """Raises StoreError unless what is known of a file says that it is a regular one of `size` bytes."""
+    """Raise StoreError unless a file's status says that it is a regular file of `size` bytes."""
     if not stat.S_ISREG(about.st_mode):
         raise StoreError("not a regular file; pack the store again", path=str(path))
     if about.st_size != size:
@@ -86,10 +86,10 @@ def check_size(path: Path, about: os.stat_result, size: int) -> None:
 
 
 def locked(path: Path) -> FileLock:
-    """Takes the right to write in the folder of `path`, until it is released; the system drops it with the process.
+    """Lock the folder of `path` for writing; the system releases the lock when the process ends.
 
     Raises:
-        StoreError: another process, or another holder in this one, has it.
+        StoreError: another process, or another holder in this process, has the lock.
     """
     lock = FileLock(path, timeout=0, thread_local=False)
     with store_errors(path):

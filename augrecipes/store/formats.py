@@ -1,11 +1,11 @@
-"""How images and masks become bytes in the files of a store, and come back: one record a format, and `make_item`.
+"""The storage formats: how images and masks become bytes in a store's files, and how they are decoded.
 
-raw: the samples themselves, one item after another, each at a multiple of 64 bytes, read by mapping the file.
-lossless: compressed tiles, about as large as PNGs, read one by one.
-jpeg: JPEG files one after another, small, slower to read, and not exactly what was given; masks are raw. An image that
-is a JPEG already may keep its own coefficients (`augrecipes.packing.bake.canonical_jpeg`), which are exactly what was
-given. Of others chroma is kept at full resolution (4:4:4); a restart marker after each row of blocks lets a reader
-of a window skip what lies above it, for a sixth of a percent more bytes.
+raw: uncompressed samples; each item begins at a multiple of 64 bytes and is read by mapping the file.
+lossless: compressed tiles, about as large as PNG files; a window decodes only the tiles that it touches.
+jpeg: JPEG files; small, slower to read, and lossy; masks are raw. An image that is a JPEG already may keep its own
+coefficients (`augrecipes.packing.bake.canonical_jpeg`), which loses nothing. Others keep chroma at full resolution
+(4:4:4); a restart marker after each row of blocks lets a window's reader skip what lies above it, for a sixth of a
+percent more bytes.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _IMAGES = DTYPES[0], DTYPES[1], DTYPES[3]
 _SPACES = {1: "GRAY", 3: "RGB"}
 _LONGEST = 65_500  # libjpeg's limit
 _BLOCK = 8  # px
-_JFIF = b"\xff\xe0"  # how plain files go on behind the first marker
-_SLAB = 1 << 22  # bytes of an array that is not contiguous, copied at a time
+_JFIF = b"\xff\xe0"  # APP0, which follows the first marker of plain JFIF files
+_SLAB = 1 << 22  # bytes of a non-contiguous array that are copied at a time
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFormat:
-    """How items lie in a file.
+    """How items are encoded and laid out in a file.
 
     Attributes:
         name: what users call it.
-        suffix: of the files.
-        alignment: items begin at multiples of so many bytes, and of their samples' size; zeros lie between.
-        encode: array and quality (1 to 100) to bytes; None where the samples themselves are kept, in C order,
-            little-endian.
-        decode: bytes and number of channels to an array; None as in `encode`.
+        suffix: the suffix of its files.
+        alignment: items begin at multiples of this many bytes, and of their dtype's size; zeros fill the gaps.
+        encode: array and quality (1 to 100) to bytes; None for uncompressed samples, in C order, little-endian.
+        decode: bytes and number of channels to an array; None for uncompressed samples.
         masks: the format that masks are kept in, where this one cannot keep them.
-        lossless: whether what is encoded comes back as it was, of any dtype.
-        undecoded: the bytes and a name to an image of which parts are decoded (`Decodable`); for formats of its own.
+        lossless: whether decoding restores the array exactly, for every dtype.
+        undecoded: bytes and a name to an image that is decoded part by part (`Decodable`); None where
+            `augrecipes.images.encoded` reads the format.
     """
 
     name: str
@@ -61,13 +61,13 @@ class StoreFormat:
     undecoded: Callable[[memoryview, str], Any] | None = None
 
     def for_role(self, role: Role) -> StoreFormat:
-        """Returns the format that targets of `role` are kept in."""
+        """Return the format that targets of `role` are kept in."""
         return self.masks if role == "mask" and self.masks else self
 
 
 @contextmanager
 def _format_errors() -> Iterator[None]:
-    """Turns what cannot be decoded into a ValueError, and a package that is missing into a StoreError."""
+    """Turn a decoding error into a ValueError, and a missing package into a StoreError."""
     try:
         yield
     except ImportError as error:
@@ -98,7 +98,7 @@ def _of_jpeg(data: memoryview, channels: int) -> NDArray[np.uint8]:
     if data[2:4] == _JFIF and channels in _SPACES:
         with suppress(ValueError):
             return np.asarray(simplejpeg.decode_jpeg(data, _SPACES[channels]))
-    # A file that is kept as it is may be turned, CMYK, or in a layout that simplejpeg does not know.
+    # A copied file may carry an EXIF orientation, be CMYK, or in a layout that simplejpeg does not know.
     from augrecipes.images.encoded import encoded
 
     with _format_errors():
@@ -126,13 +126,13 @@ FORMATS: dict[str, StoreFormat] = {
 
 
 class Item(NamedTuple):
-    """What a store keeps of one array. Pickles, so that worker processes can make items.
+    """One array as a store keeps it. Pickles, so that worker processes can make items.
 
     Attributes:
-        data: the samples (an array), or what a format encoded them to (bytes).
+        data: the samples (an array), or the encoded bytes.
         shape: height, width, channels; 0 channels for a mask.
-        sample: place of its dtype in `DTYPES`.
-        size: bytes.
+        sample: index of its dtype in `DTYPES`.
+        size: in bytes.
         checksum: CRC-32 of the bytes.
     """
 
@@ -144,13 +144,13 @@ class Item(NamedTuple):
 
 
 def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95) -> Item:
-    """Encodes and checksums an array, as `StoreWriter.add` would: for worker processes.
+    """Encode an array and compute its checksum, as `StoreWriter.add` would: for worker processes.
 
     Args:
         array: uint8, uint16 or float32 H×W×C for an image; uint8, uint16, int32 or float32 H×W for a mask.
         format: name of a storage format.
         role: whether it is an image or a mask.
-        quality: 1 to 100, for formats that lose something.
+        quality: 1 to 100, for lossy formats.
 
     Raises:
         StoreError: a store, or this format, cannot keep such an array.
@@ -163,7 +163,7 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
 
 
 def encode_item(array: NDArray[Any], store_format: StoreFormat, role: Role, quality: int) -> Item:
-    """Makes an item, for a format that is looked up already."""
+    """Make an item in a `StoreFormat`: see `make_item`."""
     shape, sample = _checked(array, role)
     encode = store_format.encode
     data = array.astype(DTYPES[sample], copy=False) if encode is None else encode(array, quality)
@@ -174,13 +174,13 @@ def encode_item(array: NDArray[Any], store_format: StoreFormat, role: Role, qual
 
 
 def encoded_item(data: bytes, array: NDArray[Any]) -> Item:
-    """Makes an item of the bytes of a JPEG that decodes to an image, `array`."""
+    """Make an item of a JPEG's bytes, which decode to the image `array`."""
     shape, sample = _checked(array, "image")
     return Item(data, shape, sample, len(data), crc32(data))
 
 
 def decodes_to(array: NDArray[Any], data: bytes) -> bool:
-    """Whether a store gives these pixels for these bytes of a JPEG."""
+    """Whether the bytes of a JPEG decode to these pixels in a store."""
     try:
         return np.array_equal(_of_jpeg(memoryview(data), array.shape[2]), array)
     except ValueError:
@@ -188,7 +188,7 @@ def decodes_to(array: NDArray[Any], data: bytes) -> bool:
 
 
 def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
-    """The bytes of an item in order: at once where they lie together, else copied a slab of rows at a time."""
+    """Yield the bytes of an item: at once where they are contiguous, else copied a slab of rows at a time."""
     if isinstance(data, bytes):
         yield memoryview(data)
     elif data.flags.c_contiguous:
@@ -200,7 +200,7 @@ def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
 
 
 def _checked(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
-    """The shape of an array, and the place of its dtype in `DTYPES`. StoreError where a store keeps no such array."""
+    """Return the shape of an array and the index of its dtype. StoreError where a store keeps no such array."""
     dimensions, dtypes = (3, _IMAGES) if role == "image" else (2, DTYPES)
     dtype, shape_text = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))
     if array.ndim != dimensions or dtype not in dtypes:

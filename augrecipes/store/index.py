@@ -1,6 +1,6 @@
-"""index.json: what a store says of itself. Written last; its digest stands for everything else that it names.
+"""index.json describes a store. It is written last, and its digest identifies the whole store.
 
-Nothing is taken from it, or from anything else in JSON, before it is compared with a schema (`check`).
+No field of it is used before `check` has validated it against a schema.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ NAME = "index.json"
 COLUMNS = "columns.npz"
 MARK = "augrecipes"
 
-# JSON Schema of an index, and of what stores of samples and parts of a packing say about themselves.
+# JSON Schema of an index, and of the `about` of stores of samples and of parts of a packing.
 _SCHEMA = json.loads(Path(__file__).with_name("index_schema.json").read_text(encoding="utf-8"))
 _TYPES = {"null": type(None), "integer": int, "number": float, "string": str, "array": list, "object": dict}
 
 
 def shard_name(target: str, number: int, suffix: str, part: str | None = None) -> str:
-    """Returns the name of the file of one target in a shard, below its store.
+    """Return the name of a target's file in a shard, relative to its store.
 
     >>> shard_name("image", 3, ".bin"), shard_name("image", 0, ".bin", "part-1-of-2")
     ('image-00003.bin', 'part-1-of-2/image-00000.bin')
@@ -43,18 +43,18 @@ def shard_name(target: str, number: int, suffix: str, part: str | None = None) -
 
 
 def stage_folder(store: Path) -> Path:
-    """Returns where a store grows until it is published."""
+    """Return the folder that a store is written in until it is published."""
     return store.parent / f".{store.name}.partial"
 
 
 def render(content: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of an index: the same for the same content."""
+    """Return the bytes of an index; equal content gives equal bytes."""
     marked = {**content, "version": VERSION, "store": MARK}
     return _dump({**marked, "digest": _digest(marked)})
 
 
 def load(store: Place) -> dict[str, Any]:
-    """Reads the index of a store and checks it; its "digest" is included. Raises StoreError."""
+    """Read and check the index of a store, its "digest" included. Raises StoreError."""
     path = store / NAME
     with store_errors(store):
         if isinstance(store, RemotePath):
@@ -66,12 +66,12 @@ def load(store: Place) -> dict[str, Any]:
             raise StoreError("not a store: it is a file" if store.exists() else "no such store", path=str(store))
         elif not path.exists():
             raise StoreError(f"not a store: there is no {NAME} in it", path=str(store))
-    content, fits = read(path)
+    content, intact = read(path)
     version = content.get("version")
     if version != VERSION:
         message = f"a store of version {version!r}; this augrecipes reads version {VERSION}: pack it again"
         raise StoreError(message, path=str(path))
-    if not fits:
+    if not intact:
         raise StoreError("edited or damaged: its digest does not fit; pack the store again", path=str(path))
     check(content, "index", str(path))
     targets, shards = content["targets"].keys(), content["shards"]
@@ -82,7 +82,7 @@ def load(store: Place) -> dict[str, Any]:
 
 
 def read(path: Place) -> tuple[dict[str, Any], bool]:
-    """Reads an index of any version: what it says, and whether its digest fits. Raises StoreError where it is none."""
+    """Read an index of any version; return it, and whether its digest matches. Raises StoreError where it is none."""
     try:
         data = read_bytes(path, image=False)
         content = json.loads(data)
@@ -93,12 +93,12 @@ def read(path: Place) -> tuple[dict[str, Any], bool]:
     body = {key: value for key, value in content.items() if key != "digest"}
     try:
         return content, content.get("digest") == _digest(body) and _dump(content) == data
-    except (ValueError, RecursionError):  # not a number, or nested deeper than is ever written
+    except (ValueError, RecursionError):  # holds NaN, or is nested too deeply
         return content, False
 
 
 def to_json(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns `about` as it will come back from an index. Raises StoreError for what JSON cannot hold."""
+    """Return `about` as an index gives it back. Raises StoreError for what JSON cannot hold."""
     try:
         return json.loads(_dump(about))
     except (TypeError, ValueError, RecursionError) as error:
@@ -120,14 +120,14 @@ def publish(
     fields: Mapping[str, Any],
     shards: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Writes the columns and, last, the index of a folder in which all shards are.
+    """Write the columns and, last, the index of a folder that holds all shards.
 
     Args:
         folder: the store.
-        items: what is known of each target's items.
+        items: each target's item table.
         tables: the caller's columns.
-        fields: what the index says.
-        shards: what it says of them.
+        fields: the index's other fields.
+        shards: the index's entries for the shards.
 
     Raises:
         StoreError: the folder is another store already, or the disk is full.
@@ -150,7 +150,7 @@ def publish(
 
 
 def check(content: Mapping[str, Any], what: str, path: str, before: str = "") -> None:
-    """Raise StoreError, naming the file `path` and the field behind `before`, unless all fields of `what` are fitting.
+    """Raise StoreError, naming the file `path` and the field after `before`, unless `content` fits the schema `what`.
 
     >>> check({"part": [1, 2], "points": ["lines"]}, "part", "s/index.json", "about.")
     Traceback (most recent call last):
@@ -159,15 +159,15 @@ def check(content: Mapping[str, Any], what: str, path: str, before: str = "") ->
     schema = _SCHEMA[what]
     for name, field in schema["properties"].items():
         try:
-            fitting = _fits(content[name], field) if name in content else name not in schema["required"]
-        except RecursionError:  # nested deeper than is ever written
-            fitting = False
-        if not fitting:
+            valid = _fits(content[name], field) if name in content else name not in schema["required"]
+        except RecursionError:  # nested too deeply
+            valid = False
+        if not valid:
             raise damaged_field(path, before + name)
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether a value fits a JSON Schema of the keywords in `_SCHEMA`; a number has a point, `$ref` names a `$defs`."""
+    """Whether a value fits a JSON Schema with `_SCHEMA`'s keywords; `number` is a float, `$ref` a key of `$defs`."""
     schema = _SCHEMA["$defs"][schema["$ref"]] if "$ref" in schema else schema
     kinds = schema.get("type", "string")
     if type(value) not in map(_TYPES.__getitem__, [kinds] if isinstance(kinds, str) else kinds):
@@ -182,13 +182,11 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
         case dict():
             fields, others = schema.get("properties", {}), schema.get("additionalProperties")
             named, known = schema.get("propertyNames", {}), {key: fields.get(key, others) for key in value}
-            fitting = (
-                _fits(key, named) and (field is None or _fits(value[key], field)) for key, field in known.items()
-            )
-            return value.keys() >= {*schema.get("required", ())} and all(fitting)
+            valid = (_fits(key, named) and (field is None or _fits(value[key], field)) for key, field in known.items())
+            return value.keys() >= {*schema.get("required", ())} and all(valid)
     return True
 
 
 def damaged_field(path: str, place: str, what: str = "is missing, or nothing that is written there") -> StoreError:
-    """Returns the error for a field or a column, `place`, of the file `path` that is not as it is written."""
+    """Return the error for an invalid field or column, `place`, of the file `path`."""
     return StoreError(f"{place}: {what}; it was edited or damaged: pack the store again", path=path)

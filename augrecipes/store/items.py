@@ -1,4 +1,4 @@
-"""The items of one target, as they are read: their files, where each begins, what it is, and its array."""
+"""Read the items of one target: their files, where each begins, its shape and dtype, and its array."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Verify = Literal["first", "always"]
 Mapped = mmap.mmap | bytes
 
 _MAPPED = 256
-"""Shards of a target that are mapped at a time: each holds a file open, and systems allow about a thousand."""
+"""Shards of a target that are mapped at a time: each keeps a file open, and systems allow about a thousand."""
 
 
 class MappedItems(NamedTuple):
-    """Images, and masks as H×W×1, of uint8 as they lie in mapped files.
+    """The addresses of uint8 images, and of masks as H×W×1, in mapped files.
 
     Attributes:
-        places: int64 (n, 4), of each its address, bytes from row to row, 0 and 0.
-        shapes: int64 (n, 3), height, width and channels.
-        owner: the addresses are good for as long as this lives.
+        places: int64 (n, 4): each item's address, bytes from row to row, 0 and 0.
+        shapes: int64 (n, 3): height, width and channels.
+        owner: the object that must stay alive while the addresses are in use.
     """
 
     places: NDArray[np.int64]
@@ -41,13 +41,13 @@ class MappedItems(NamedTuple):
 
 
 def list_files(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows: NDArray[np.int64]) -> list[StoredFile]:
-    """Lists the files of a target.
+    """List the files of a target.
 
     Args:
-        target: its name.
-        suffix: of its format.
-        shards: what the index says of all shards.
-        rows: where the items of each row begin, in its table.
+        target: the target's name.
+        suffix: the suffix of its format.
+        shards: the index's entries for all shards.
+        rows: where the items of each row begin, in the target's table.
     """
     files: list[StoredFile] = []
     ends = rows[np.cumsum([0, *(shard["rows"] for shard in shards)])].tolist()
@@ -61,32 +61,32 @@ def list_files(target: str, suffix: str, shards: Sequence[dict[str, Any]], rows:
 
 
 class MappedShards:
-    """The shards of a target, each mapped when it is first read from; at most some hundred at a time.
+    """The shards of a target, each mapped when first read; an LRU cache bounds how many at a time.
 
     Args:
         files: the shards, in order.
-        open: maps one.
+        open: maps a shard.
 
     Attributes:
-        mapped: a shard by its number, mapped.
+        mapped: returns the map of a shard by its number.
     """
 
     def __init__(self, files: Sequence[StoredFile], open: Callable[[StoredFile], Mapped]) -> None:
         self.files, self._firsts = files, [file.numbers.start for file in files]
         self._first_of = np.array(self._firsts, np.int64)
-        # Whoever has a view of a shard that is let go of keeps it.
+        # An evicted map stays alive as long as anybody has a view of it.
         self.mapped = lru_cache(_MAPPED)(lambda number: open(files[number]))
 
     def numbers(self, items: Any) -> Any:
-        """Returns the numbers of the shards that items are in."""
+        """Return the numbers of the shards that hold the items."""
         return np.searchsorted(self._first_of, items, side="right") - 1
 
     def of(self, item: int) -> Mapped:
-        """Returns the shard that an item is in, mapped."""
+        """Return the map of the shard that holds an item."""
         return self.mapped(bisect_right(self._firsts, item) - 1)
 
     def addresses(self, items: NDArray[np.int64]) -> tuple[NDArray[np.int64] | int, list[Mapped]]:
-        """Where in memory the shards of items begin, and these: they stay there for as long as these are kept."""
+        """Return the base address of each item's shard, and the maps, which must be kept while addresses are in use."""
         if len(self.files) == 1:
             return _address_of(self.mapped(0)), [self.mapped(0)]
         numbers, shard_of = np.unique(self.numbers(items), return_inverse=True)
@@ -94,7 +94,7 @@ class MappedShards:
         return np.array([_address_of(shard) for shard in shards], np.int64)[shard_of], shards
 
     def map_all(self) -> None:
-        """Maps them now, where they are few: whoever replaces the store then takes nothing from who reads it."""
+        """Map all shards now where they are few, so that replacing the store does not disturb its readers."""
         if len(self.files) <= _MAPPED // 4:
             for number in range(len(self.files)):
                 self.mapped(number)
@@ -108,20 +108,20 @@ class Items:
     """The items of one target.
 
     Args:
-        path: the folder that its files are in, for errors.
-        kept: its format.
+        path: the folder of its files, for errors.
+        store_format: its format.
         shards: its files.
-        table: the columns of the target: checked ones.
+        table: the target's columns, already checked.
         verify: compare an item's bytes with their checksum at its `first` read in this process, or `always`; None: only
-            those of formats that encode, for which that costs nothing next to decoding.
+            encoded items, where a checksum costs little next to decoding.
 
     Attributes:
         shards: its files.
         table: the columns of the target: the six that follow.
-        start: int64 N, where each item begins in its file.
-        size: int64 N, bytes of each.
+        start: int64 N, the offset of each item in its file.
+        size: int64 N, the bytes of each item.
         shapes: int32 N×3, height, width, channels (0 for masks).
-        sample: uint8 N, place of each dtype in `DTYPES`.
+        sample: uint8 N, the index of each dtype in `DTYPES`.
         checksum: uint32 N, CRC-32 of each item's bytes.
         rows: int64, one more than there are rows: items ``rows[r]`` to ``rows[r + 1]`` belong to row r.
     """
@@ -138,7 +138,7 @@ class Items:
         self.path, self.decode, self.shards, self.table = path, store_format.decode, shards, table
         self.start, self.size, self.shapes = table["start"], table["size"], table["shape"]
         self.sample, self.checksum, self.rows = table["sample"], table["checksum"], table["rows"]
-        # Python numbers come faster out of a view of memory than out of an array.
+        # A memoryview yields Python integers faster than an array does.
         self._seen_at, self._start, self._rows = self._seen.data, self.start.data, self.rows.data
         same = len(self) > 0 and holds_for_all(
             len(self), lambda part: (self.shapes[part] == self.shapes[0]) & (self.sample[part, None] == self.sample[0])
@@ -150,28 +150,28 @@ class Items:
         return len(self.start)
 
     def of_row(self, row: int) -> range:
-        """Returns the numbers of a row's items."""
+        """Return the numbers of a row's items."""
         if row < 0:
             raise IndexError(f"row {row}")
         return range(self._rows[row], self._rows[row + 1])
 
     def row_of(self, item: int) -> int:
-        """Returns the row that an item belongs to."""
+        """Return the row that an item belongs to."""
         return int(np.searchsorted(self.rows, item, side="right")) - 1
 
     @cached_property
     def one_a_row(self) -> bool:
-        """Whether item k is that of row k, and there are no others."""
+        """Whether row k has item k and no other, for all rows."""
         return len(self.rows) == len(self) + 1 and holds_for_all(
             len(self.rows), lambda part: self.rows[part] == np.arange(*part.indices(len(self.rows)))
         )
 
     def shape(self, item: int) -> tuple[int, ...]:
-        """Returns H×W×C of an image, H×W of a mask."""
+        """Return the shape of an item: H×W×C of an image, H×W of a mask."""
         return self._shape or self._shape_of(item)
 
     def array(self, item: int) -> NDArray[Any]:
-        """Returns one item: a read-only view of the file, or, where the format encodes, a new array."""
+        """Return one item: a read-only view of the file, or a new array where the item is encoded."""
         if self.decode is None:
             if self.verify is not None and (self.verify == "always" or not self._seen_at[item]):
                 self._confirm([item])
@@ -187,22 +187,22 @@ class Items:
         except ValueError as error:
             raise_if_memory(error)
             raise self._damaged(item, f"cannot be decoded: {error}") from None
-        return self._as_said(array, item)
+        return self._matching(array, item)
 
     def undecoded(self, item: int, open_image: Callable[[memoryview, str], Any], name: str) -> Any:
-        """Returns one item as an image of which parts are decoded, and then compared with checksums of their own."""
+        """Return one item as an image that is decoded part by part, each part checked by its own checksum."""
         try:
-            return self._as_said(open_image(self.data(item), name), item)
+            return self._matching(open_image(self.data(item), name), item)
         except ValueError as error:
             raise self._damaged(item, str(error)) from None
 
     def data(self, item: int) -> memoryview:
-        """Returns the bytes of one item, as they lie in the file."""
+        """Return the bytes of one item as a view of the file, unchecked."""
         start = self._start[item]
         return memoryview(self.shards.of(item))[start : start + int(self.size[item])]
 
     def whole_data(self, item: int) -> memoryview:
-        """Returns the bytes of one item, compared with their checksum. Raises StoreError."""
+        """Return the bytes of one item, checked against their checksum. Raises StoreError."""
         with stage("read"):
             data = self.data(item)
             intact = disk.crc32(data) == self.checksum[item]
@@ -211,13 +211,13 @@ class Items:
         return data
 
     def file_of(self, item: int) -> str:
-        """Returns the path of the file that an item lies in."""
+        """Return the path of the file that holds an item."""
         return str(self.path / self.shards.files[self.shards.numbers(item)].name)
 
     def files_of_rows(self, rows: NDArray[np.int64]) -> list[tuple[str, int, Callable[[], object]]]:
-        """The files that the items of some rows lie in: name, bytes, and what opens each."""
+        """List the files that hold the items of some rows: name, bytes, and a function that maps the file."""
         first, end = self.rows[rows], self.rows[np.asarray(rows) + 1]
-        items = np.concatenate([first[end > first], end[end > first] - 1])  # a row's lie side by side
+        items = np.concatenate([first[end > first], end[end > first] - 1])  # the items of a row are contiguous
         files = self.shards.files
         return [
             (files[k].name, files[k].size, partial(self.shards.mapped, k))
@@ -225,7 +225,7 @@ class Items:
         ]
 
     def mapped(self, items: NDArray[np.int64]) -> MappedItems | None:
-        """Where some images or masks of uint8 lie in memory, confirmed; None where they are encoded, or of others."""
+        """Return the addresses of some uint8 items, verified; None where items are encoded, or of another dtype."""
         if not self._is_plain:
             return None
         if self.verify is not None:
@@ -247,15 +247,15 @@ class Items:
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether all items are uint8, as they are."""
+        """Whether all items are unencoded uint8."""
         return self.decode is None and holds_for_all(len(self), lambda part: self.sample[part] == 0)
 
     def _shape_of(self, item: int) -> tuple[int, ...]:
         height, width, channels = self.shapes[item].tolist()
         return (height, width, channels) if channels else (height, width)
 
-    def _as_said(self, decoded: Any, item: int) -> Any:
-        """What was decoded, where it is what the table says."""
+    def _matching(self, decoded: Any, item: int) -> Any:
+        """Return a decoded item. StoreError where its dtype or shape is not that of the table."""
         expected = DTYPES[self.sample[item]], self.shape(item)
         if (decoded.dtype, decoded.shape) != expected:
             problem = f"it decodes to {decoded.dtype} {decoded.shape}, and should to {expected[0]} {expected[1]}"

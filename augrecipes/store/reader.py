@@ -1,4 +1,4 @@
-"""Opening and reading a packed store, in a folder of this machine or elsewhere; then its files are fetched whole."""
+"""Open and read a packed store: in a local folder, or at an address, whose files are fetched whole."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from augrecipes.machine import parse_size
 from augrecipes.redaction import redact
 from augrecipes.remote import Place, RemotePath, place_of
 from augrecipes.store import columns, index
-from augrecipes.store.cache import Fetched, FileCache
+from augrecipes.store.cache import FileCache, RemoteFiles
 from augrecipes.store.columns import TABLE, StoredFile, are_offsets, holds_for_all
 from augrecipes.store.disk import check_size, crc32, map_file, store_errors
 from augrecipes.store.formats import FORMATS, Role, StoreFormat
 from augrecipes.store.items import Items, MappedShards, Verify, list_files
 
-_PART = "part"  # what a part says about itself, and a store does not
+_PART = "part"  # the key of `about` that marks a part of a store
 
 
 class Store:
-    """A published store, mapped. Made by `open_store`; pickles as its path, and is opened again where it arrives.
+    """A published store, mapped into memory. Made by `open_store`; pickles as its path, and unpickling opens it again.
 
-    Safe to share between threads, and cheap to share with forked processes: tables are arrays in mapped files.
+    Threads may share it, and forked processes share its memory: tables are arrays in mapped files.
 
     Attributes:
         path: the folder, or its address.
         format: ``raw``, ``lossless`` or ``jpeg``.
-        kind: what the caller called its rows.
+        kind: the caller's name for the kind of its rows.
         targets: name to role (``image`` or ``mask``).
         rows: number of rows.
-        about: what the caller said about the store, as JSON gives it back.
+        about: the caller's description of the store, as JSON gives it back.
         columns: the caller's columns: read-only arrays, and `Texts`.
-        digest: stands for everything in the store (sha256 of its index).
-        tables: where each target's items lie, as arrays: `augrecipes.store.items.Items`.
-        index: what index.json says.
+        digest: SHA-256 of the index, which identifies the store's whole content.
+        tables: each target's items: `augrecipes.store.items.Items`.
+        index: the content of index.json.
         checks: when items are compared with their checksums.
-        fetched: has its files, of a store elsewhere.
-        cache_size: how much of the disk files may take that are fetched.
+        fetched: the files of a remote store; None for a local one.
+        cache_size: how much disk space fetched files may take.
     """
 
     def __init__(
@@ -53,12 +53,13 @@ class Store:
     ) -> None:
         self.digest: str = content["digest"]
         self.path: Place = path
-        self.fetched: Fetched | None = None
+        self.fetched: RemoteFiles | None = None
         if isinstance(path, RemotePath):
-            self.fetched = Fetched(path, self.digest, FileCache(None if cache_size is None else parse_size(cache_size)))
+            limit = None if cache_size is None else parse_size(cache_size)
+            self.fetched = RemoteFiles(path, self.digest, FileCache(limit))
         else:
             self.path = Path(os.path.abspath(path))  # noqa: PTH100 (symbolic links are left as they are)
-        self._mapped = self.fetched.mapped if self.fetched else partial(_here, Path(self.path))
+        self._mapped = self.fetched.mapped if self.fetched else partial(_map_local, Path(self.path))
         self.format: str = content["format"]
         self.kind: str = content["kind"]
         self.rows: int = content["rows"]
@@ -82,33 +83,33 @@ class Store:
         return f"Store({redact(str(self.path))!r}, {self.format}, {self.rows:,} rows of {', '.join(self.targets)})"
 
     def items(self, target: str, row: int) -> range:
-        """Numbers of the items that a row has of a target: one, many (bags) or none (could not be read)."""
+        """Return the numbers of a row's items of a target: one, many (bags) or none (could not be read)."""
         return self.tables[target].of_row(row)
 
     def count(self, target: str) -> int:
-        """Number of items of a target, in all rows."""
+        """Return the number of items of a target, in all rows."""
         return len(self.tables[target])
 
     def shape(self, target: str, item: int) -> tuple[int, ...]:
-        """Height, width and channels of an image; height and width of a mask."""
+        """Return height, width and channels of an image; height and width of a mask."""
         return self.tables[target].shape(item)
 
     def array(self, target: str, item: int) -> NDArray[Any]:
-        """One item: uint8 H×W×C, 0 to 255, or a mask H×W. Read-only view of the file; decoded from jpeg.
+        """Return one item: an image H×W×C or a mask H×W, in the dtype that was packed; of jpeg uint8, 0 to 255.
 
-        A view holds no copy: copy what is to be changed, or kept for long. Raises StoreError where a JPEG is damaged.
+        Raw items are read-only views of the file: copy what you change. Raises StoreError where an item is damaged.
         """
         return self.tables[target].array(item)
 
     @property
     def encodes(self) -> bool:
-        """Whether images are encoded: then a plan decodes what it needs of one, by `encoded`."""
+        """Whether the format encodes images; then `encoded` lets a plan decode only the window that it needs."""
         return FORMATS[self.format].encode is not None
 
     def encoded(self, target: str, item: int) -> Any:
-        """An image that is not decoded yet, where the format encodes: parts of it are read by `view`.
+        """Return an image that is not decoded yet, whose `view` decodes a window.
 
-        Of other formats, and of masks, the array: parts of a mapped one are read by slicing.
+        For raw items, such as the masks of jpeg stores, return the array: slice it to read a window.
         """
         table = self.tables[target]
         if table.decode is None:
@@ -136,15 +137,15 @@ class Store:
             for file in files:
                 with store_errors(self.path / file.name):
                     check_size(self.path / file.name, (self.path / file.name).stat(), file.size)
-        mapped = self._mapped  # a store that is let go of lets go of its files: no circle leads back to it
+        mapped = self._mapped  # not `self`: a reference cycle would keep the files of a deleted store open
         shards = MappedShards(files, lambda file: mapped(file.name, file.size, file.checksum))
         if self.fetched is None:
             shards.map_all()
         return Items(self.path, store_format, shards, table, self.checks)
 
 
-def _here(folder: Path, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
-    """A file of a folder of this machine, mapped; its bytes are compared when they are read, if at all."""
+def _map_local(folder: Path, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
+    """Map a file of a local folder; its items are compared with their checksums when they are read, if at all."""
     del checksum
     path = folder / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
@@ -155,7 +156,7 @@ def _here(folder: Path, name: str, size: int, checksum: int) -> mmap.mmap | byte
 def reopen_store(
     path: str | os.PathLike[str], digest: str, verify: Verify | None = "first", cache_size: str | int | None = None
 ) -> Store:
-    """Opens the store of this digest again, as a worker does. StoreError where another is in its place by now.
+    """Open a store again, as a worker does. StoreError where a store of another digest is there by now.
 
     >>> reopen_store("nowhere", "1a2b")
     Traceback (most recent call last):
@@ -168,11 +169,11 @@ def reopen_store(
 
 
 def is_store(path: str | os.PathLike[str], *, damaged: bool = False) -> bool:
-    """Whether a folder looks like a store; `open_store` says whether it is whole.
+    """Whether a folder looks like a store; `open_store` checks whether it is complete.
 
     Args:
         path: the folder, or its address.
-        damaged: a store of which the index, or the columns, are gone counts, too.
+        damaged: also accept a store whose index or columns are missing.
 
     >>> is_store("nowhere")
     False
@@ -189,24 +190,23 @@ def open_store(
     cache_size: str | int | None = None,
     part: bool = False,
 ) -> Store:
-    """Opens a published store; checks its index, its columns and the size of every file, but reads no pixels.
+    """Open a published store; check its index, its columns and the size of every file, but read no pixels.
 
-    A published store is never modified, and the process that does so regardless (cuts a file short under a running
-    reader) is beyond what can be caught: the system ends the reader. Reading by calls instead of a map would catch it,
-    and takes about a microsecond longer for 50 kB; copy a store that lies where others cut files to a disk of your own.
-    Replacing it by another is safe: a reader keeps the files that it opened.
+    A published store is never modified. If another process truncates a mapped file regardless, the system kills the
+    reader (SIGBUS), which cannot be caught; where others may do so, copy the store to a disk of your own. Replacing a
+    store by another is safe: a reader keeps the files that it opened.
 
     Args:
         path: the folder; or an address such as ``s3://bucket/store``: its files are then fetched whole, each when it is
             first read from, compared with their checksums, and kept in the user's cache folder.
         verify: compare the bytes of each item with their checksum at its `first` read in this process, or `always`;
-            None: only what is decoded anyway (`verify_store` reads all at once).
-        cache_size: how much of the disk fetched files may take, of all stores together: bytes, or ``"50G"``; None: what
-            AUGRECIPES_CACHE_SIZE says, or half of what is free.
-        part: it is a part of a store, which is refused else.
+            None: only encoded items (`verify_store` reads all at once).
+        cache_size: how much disk space the fetched files of all stores may take: bytes, or ``"50G"``; None:
+            AUGRECIPES_CACHE_SIZE, or half of the free space.
+        part: open a part of a store, which is refused otherwise.
 
     Raises:
-        StoreError: not a store, a newer version, or not whole; names the file.
+        StoreError: not a store, of another version, or incomplete; names the file.
 
     >>> open_store("nowhere")
     Traceback (most recent call last):
@@ -223,7 +223,7 @@ def open_store(
 
 
 def check(table: Mapping[str, NDArray[Any]], store_format: StoreFormat, role: Role, rows: int) -> None:
-    """Raises ValueError where a target's columns could not have been written: then none of its items is safe to read.
+    """Raise ValueError where a target's columns are inconsistent: then none of its items is safe to read.
 
     Args:
         table: the columns.
@@ -236,36 +236,36 @@ def check(table: Mapping[str, NDArray[Any]], store_format: StoreFormat, role: Ro
         raise ValueError(f"the columns of a target are {text}")
     size, shape, sample, first = (table[name] for name in ("size", "shape", "sample", "rows"))
     count = size.size
-    wanted = dict.fromkeys(TABLE, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
+    shapes = dict.fromkeys(TABLE, (count,)) | {"shape": (count, 3), "rows": (rows + 1,)}
     for name, column in table.items():
-        if column.shape != wanted[name]:
-            raise ValueError(f"{name}: is {list(column.shape)}, not {list(wanted[name])}")
+        if column.shape != shapes[name]:
+            raise ValueError(f"{name}: is {list(column.shape)}, not {list(shapes[name])}")
     if not are_offsets(first, count):
         raise ValueError("rows: there are items that belong to no row")
     itemsizes = np.array([dtype.itemsize for dtype in DTYPES])
 
-    def possible(part: slice) -> NDArray[np.bool_]:
+    def is_consistent(part: slice) -> NDArray[np.bool_]:
         height, width, channels = shape[part].T.astype(np.int64)
-        known = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
-        known &= sample[part] < len(DTYPES)
+        valid = (height > 0) & (width > 0) & (channels >= 0) & ((channels < 1) == (role == "mask"))
+        valid &= sample[part] < len(DTYPES)
         if store_format.decode is not None:
-            return known & (store_format.lossless | (sample[part] == 0))
+            return valid & (store_format.lossless | (sample[part] == 0))
         pixels, rest = np.divmod(size[part], np.maximum(channels, 1) * itemsizes[sample[part] % len(DTYPES)])
-        return known & (rest == 0) & (height * width == pixels)
+        return valid & (rest == 0) & (height * width == pixels)
 
-    if not holds_for_all(count, possible):
+    if not holds_for_all(count, is_consistent):
         raise ValueError("shape, sample: there are items of no shape, or of another size than their shape")
 
 
 def check_files(table: Mapping[str, NDArray[Any]], files: Sequence[StoredFile]) -> None:
-    """Raises ValueError where items do not lie one behind another in their files."""
+    """Raise ValueError where items overlap in their file, or leave it."""
     for file in files:
         start, size = (table[name][file.numbers.start : file.numbers.stop] for name in ("start", "size"))
 
-        def lies(part: slice, start: Any = start, size: Any = size, end: int = file.size) -> NDArray[np.bool_]:
-            at, count = start[part], size[part]  # nothing overflows so
+        def fits(part: slice, start: Any = start, size: Any = size, end: int = file.size) -> NDArray[np.bool_]:
+            at, count = start[part], size[part]  # compared so that nothing overflows
             room = np.append(start[part.start + 1 : part.stop + 1], end)[: len(at)]
             return (at >= 0) & (at <= end) & (count > 0) & (count <= room - at)
 
-        if not holds_for_all(len(start), lies):
+        if not holds_for_all(len(start), fits):
             raise ValueError("start, size: there are items outside their file, or within others")

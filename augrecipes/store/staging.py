@@ -1,15 +1,15 @@
-"""Where a store grows until it is published: a hidden folder beside its place, which an interrupted run goes on with.
+"""Stage a store in a hidden folder beside its final place until it is published; an interrupted run resumes there.
 
     .NAME.partial/
       lock              held by the writer
-      plan.json         what the store is to be: another run goes on only with the same
-      00000.npz         what is known of the items and rows of a shard; written once its files are whole
+      plan.json         the writer's arguments: a run resumes only with the same
+      00000.npz         the item tables and notes of a shard; written once its files are complete
       store/            what will be published
 
-Of a store that is to be elsewhere it is in the user's cache folder, and sent in the end, the index last: nobody opens a
-store without one.
+A remote store is staged in the user's cache folder and uploaded in the end, the index last: a store without an index
+cannot be opened.
 
-An interrupted run goes on behind its last whole shard. Nothing in here is believed: the files of each shard are read
+An interrupted run resumes after its last complete shard. Nothing in here is trusted: the files of each shard are read
 and compared with their checksums first.
 """
 
@@ -37,17 +37,17 @@ from augrecipes.store.disk import READ_ONLY, crc32, file_record, store_errors, s
 from augrecipes.store.formats import Item, StoreFormat, pieces
 
 Records = Mapping[str, dict[str, int]]
-"""Of each target the size and checksum of its file, as an index has them."""
+"""The size and checksum of each target's file, as the index records them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedShard:
-    """A shard that is whole.
+    """A complete shard.
 
     Attributes:
         files: size and checksum of each target's file.
-        tables: of each target what is known of its items; `rows` and `start` count from the shard's own beginning.
-        notes: of the rows.
+        tables: each target's item table; `rows` and `start` count from the beginning of the shard.
+        notes: one per row.
     """
 
     files: Records
@@ -55,7 +55,7 @@ class StagedShard:
     notes: Texts
 
     def render(self) -> bytes:
-        """Returns it as the bytes of a file."""
+        """Return the shard's tables and notes as the bytes of a file."""
         tables: dict[str, Any] = {"notes": self.notes}
         tables |= {f"{name}/{key}": table[key] for name, table in self.tables.items() for key in TABLE}
         tables |= {
@@ -65,15 +65,15 @@ class StagedShard:
 
 
 class OpenShard:
-    """A shard that grows: a file for each target.
+    """A shard that is being written: a file for each target.
 
     Args:
-        folder: of the store.
+        folder: the staged store's folder.
         files: the names of its files, by target.
-        kept: the format of each target.
+        formats: the format of each target.
 
     Attributes:
-        notes: of its rows.
+        notes: one per row.
     """
 
     def __init__(self, folder: Path, files: Mapping[str, str], formats: Mapping[str, StoreFormat]) -> None:
@@ -84,20 +84,20 @@ class OpenShard:
         self._counts: dict[str, list[int]] = {name: [0] for name in formats}
         self.notes: list[str] = []
         self._files: dict[str, BinaryIO] = {}
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             for name, path in self._paths.items():
                 with store_errors(path):
                     path.unlink(missing_ok=True)
-                    self._files[name] = opened.enter_context(path.open("xb", buffering=0))
-            self.close = opened.pop_all().close
+                    self._files[name] = stack.enter_context(path.open("xb", buffering=0))
+            self.close = stack.pop_all().close
 
     def size_with(self, row: Mapping[str, Sequence[Item]]) -> int:
-        """Returns the size of the largest file with these items, or a little more."""
+        """Return an upper bound of the size of the largest file once these items are added."""
         more = {name: sum(item.size + self._formats[name].alignment for item in items) for name, items in row.items()}
         return max(record["size"] + more[name] for name, record in self._sums.items())
 
     def add(self, row: Mapping[str, Sequence[Item]], note: str) -> None:
-        """Writes a row; all of it or, after an error, nothing."""
+        """Write a row; all of it or, after an error, nothing."""
         before = {name: dict(record) for name, record in self._sums.items()}
         try:
             records = {name: [self._put(name, item) for item in items] for name, items in row.items()}
@@ -112,8 +112,8 @@ class OpenShard:
             self._counts[name].append(len(self._records[name]))
         self.notes.append(note)
 
-    def finished(self) -> StagedShard:
-        """Returns what was written, once it would outlive a power failure; no row can follow."""
+    def finish(self) -> StagedShard:
+        """Sync and close the files, and return the complete shard; no row can follow."""
         for name, file in self._files.items():
             sync(file, self._paths[name])
             with store_errors(self._paths[name]):
@@ -125,7 +125,7 @@ class OpenShard:
         return StagedShard(self._sums, tables, Texts.of(self.notes))
 
     def _put(self, name: str, item: Item) -> tuple[int, ...]:
-        """Writes an item behind a hole that reads as zeros; what is known of it."""
+        """Append an item, aligned by a gap that reads as zeros; return its record."""
         record, file = self._sums[name], self._files[name]
         step = max(self._formats[name].alignment, DTYPES[item.sample].itemsize)
         start = -(-record["size"] // step) * step
@@ -140,20 +140,20 @@ class OpenShard:
 
 
 def staged_shards(root: Path, suffixes: Mapping[str, str]) -> list[StagedShard]:
-    """The shards that an interrupted run left whole, up to the first that is not.
+    """Return the complete shards of an interrupted run, up to the first incomplete one.
 
     Args:
         root: the hidden folder.
-        suffixes: of the targets' files.
+        suffixes: the suffix of each target's files.
     """
     shards: list[StagedShard] = []
-    while (shard := _opened(root, len(shards), suffixes)) is not None:
+    while (shard := _read_shard(root, len(shards), suffixes)) is not None:
         shards.append(shard)
     return shards
 
 
 def forget(root: Path, count: int, names: Collection[str]) -> None:
-    """Removes all that is staged but so many shards, and their files: what says that they are whole goes first."""
+    """Remove all staged files but those of the first `count` shards; tables first, as they mark shards complete."""
     for path in sorted(root.glob("?????*.npz")):
         if not path.stem.isdecimal() or int(path.stem) >= count:
             path.unlink()
@@ -163,10 +163,10 @@ def forget(root: Path, count: int, names: Collection[str]) -> None:
 
 
 def begin(root: Path, plan: dict[str, Any]) -> None:
-    """Makes the folder, or takes one up that was begun with the same plan, or in which no shard is whole yet.
+    """Make the folder, or resume one that has the same plan, or no complete shard yet.
 
     Raises:
-        StoreError: shards of another plan are whole.
+        StoreError: there are complete shards of another plan.
     """
     path, wanted = root / "plan.json", json.dumps(plan, sort_keys=True)
     with store_errors(path):
@@ -177,7 +177,7 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
                 "wrote by removing this folder",
                 path=str(root),
             )
-        if known is None:  # a run was interrupted before it had begun: what says that shards are whole is of another
+        if known is None:  # interrupted before plan.json was written: tables belong to another plan
             for old in root.glob("*.npz"):
                 old.unlink()
         (root / "store").mkdir(exist_ok=True)
@@ -186,7 +186,7 @@ def begin(root: Path, plan: dict[str, Any]) -> None:
 
 
 def remove(root: Path) -> None:
-    """Removes all that is staged, for the holder of its lock; the lock last, so that nobody else begins meanwhile."""
+    """Remove the staging folder; the caller holds its lock, which goes last, so that nobody else begins meanwhile."""
     with suppress(OSError):
         for path in list(root.iterdir()):
             if path.is_dir():
@@ -198,12 +198,12 @@ def remove(root: Path) -> None:
 
 
 def shard_files(number: int, suffixes: Mapping[str, str]) -> dict[str, str]:
-    """Returns the names of a shard's files, by target."""
+    """Return the names of a shard's files, by target."""
     return {target: index.shard_name(target, number, suffix) for target, suffix in suffixes.items()}
 
 
-def _opened(root: Path, number: int, suffixes: Mapping[str, str]) -> StagedShard | None:
-    """A shard, where its files, and what is known of it, are what was written."""
+def _read_shard(root: Path, number: int, suffixes: Mapping[str, str]) -> StagedShard | None:
+    """Read a staged shard; None where its table or its files are missing or damaged."""
     try:
         data = (root / f"{number:05}.npz").read_bytes()
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -218,5 +218,5 @@ def _opened(root: Path, number: int, suffixes: Mapping[str, str]) -> StagedShard
             if file_record(root / "store" / file) != records[name]:
                 return None
         return StagedShard(records, tables, cast("Texts", arrays["notes"]))
-    except Exception:  # whatever zip files that are damaged raise: such a shard is written again
+    except Exception:  # damaged zip files raise all kinds: such a shard is written again
         return None

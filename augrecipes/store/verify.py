@@ -1,4 +1,4 @@
-"""Reads a whole store and says which bytes are not those that were written."""
+"""Verify a store: read all of it, and report the bytes that differ from what was written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augrecipes.store import columns, disk, reader
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One place of a store that is not as it was written.
+    """A damaged place in a store.
 
     Attributes:
         path: the file that is damaged.
@@ -34,14 +34,14 @@ class Fault:
 
 
 def verify_store(path: str | os.PathLike[str], progress: Progress | None = None) -> list[Fault]:
-    """Everything in the store at `path` that is not as it was written; a store that cannot be opened is one fault.
+    """List the damaged places of the store at `path`; a store that cannot be opened is one fault.
 
     Args:
         path: the store.
-        progress: called with the bytes and total.
+        progress: called with the bytes that are verified, and their total.
     """
     try:
-        store = reader.open_store(path, verify=None)  # the index, the columns and all sizes
+        store = reader.open_store(path, verify=None)  # checks the index, the columns and all file sizes
         files = [(name, file) for name, items in store.tables.items() for file in items.shards.files]
         total, done, faults = sum(file.size for _, file in files), 0, list[Fault]()
         for name, file in files:
@@ -55,11 +55,11 @@ def verify_store(path: str | os.PathLike[str], progress: Progress | None = None)
 
 
 def _faults(store: reader.Store, name: str, stored: columns.StoredFile) -> Iterator[Fault]:
-    """Reads a file from beginning to end, and, where it is damaged, says which of its items are."""
+    """Read a whole file and, where its checksum differs, yield its damaged items."""
     items, place = store.tables[name], str(store.path / stored.name)
     with tempfile.TemporaryDirectory(prefix="augrecipes-") as folder, disk.store_errors(store.path / stored.name):
         path = Path(place)
-        if isinstance(store.path, RemotePath):  # the file as it is there now
+        if isinstance(store.path, RemotePath):  # not the cached copy
             path = Path(folder, "file")
             (store.path / stored.name).fetch(path)
         if disk.file_record(path) == {"size": stored.size, "checksum": stored.checksum}:

@@ -1,6 +1,6 @@
-"""Writing a store: shard by shard beside its place, resumed after an interruption, published by one rename.
+"""Write a store shard by shard beside its final place, resume after an interruption, and publish by one rename.
 
-A store that is to be at an address is written in the cache folder, and sent in the end, the index last.
+A remote store is written in the cache folder, and uploaded in the end, the index last.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from augrecipes.store.index import publish
 from augrecipes.store.staging import OpenShard, StagedShard, begin, forget, remove, shard_files, staged_shards
 
 SHARD_BYTES = 512 << 20
-"""How large a file of a target may be, where nobody says it; one item that is larger has a file of its own."""
+"""The default for the largest file of a target; a row that is larger has a file of its own."""
 
 
 class StoreWriter:
-    """Takes rows in order, then publishes the store, or goes on with one that was interrupted; use it in a ``with``.
+    """Writes rows in order, then publishes the store; resumes an interrupted run. Use it in a ``with``.
 
-    Leaving the ``with`` before `finish`, by an error or not, keeps the shards that are whole: the next writer with the
-    same arguments goes on behind them, and publishes the same bytes as if nothing had happened.
+    Leaving the ``with`` before `finish`, by an error or not, keeps the complete shards: the next writer with the same
+    arguments continues after them, and publishes the same bytes as an uninterrupted run.
 
     Args:
         path: where the store will be, or its address; nothing may be there yet, and the folder around it exists.
         format: ``raw``, ``lossless`` or ``jpeg``.
-        kind: what the caller calls its rows; kept.
+        kind: the caller's name for the kind of its rows; stored in the index.
         targets: names (identifiers) and what each keeps: ``image`` (uint8, uint16 or float32 H×W×C) or ``mask``
             (uint8, uint16, int32 or float32 H×W).
-        rows: how many there will be.
-        about: what else to keep in the index, as JSON; keys come back sorted.
-        quality: of jpeg, 1 to 100.
-        expected_bytes: size of the store, where it is known: refused at once where the disk has not so much room.
+        rows: the total number of rows.
+        about: more to keep in the index, as JSON; keys come back sorted.
+        quality: the quality of jpeg, 1 to 100.
+        expected_bytes: size of the store, where it is known: StoreError at once where the disk has less room.
         shard_bytes: the largest file of a target (a row that is larger has a file of its own); None: `SHARD_BYTES`.
 
     Attributes:
@@ -88,7 +88,7 @@ class StoreWriter:
             "targets": [[name, role] for name, role in targets.items()],
             "version": index.VERSION,
         }
-        self._root = index.stage_folder(place) if isinstance(place, Path) else _unsent(place)
+        self._root = index.stage_folder(place) if isinstance(place, Path) else _local_stage(place)
         self._folder = self._root / "store"
         self._suffixes = {name: how.suffix for name, how in self._formats.items()}
         self._shards: list[StagedShard] = []
@@ -104,25 +104,25 @@ class StoreWriter:
 
     @property
     def notes(self) -> list[str]:
-        """The notes of all rows that are staged, those of an interrupted run included."""
+        """The notes of all staged rows, including those of an interrupted run."""
         return [text for shard in (*self._shards, self._open) if shard is not None for text in shard.notes]
 
     @property
     def done(self) -> int:
-        """How many rows are staged: the next row's number."""
+        """The number of staged rows, which is the next row's number."""
         return sum(len(shard.notes) for shard in (*self._shards, self._open) if shard is not None)
 
     def add(self, row: int, items: Mapping[str, Iterable[NDArray[Any] | formats.Item]], note: str = "") -> None:
-        """Writes the next row; all of it or, after an error, nothing.
+        """Write the next row; all of it or, after an error, nothing.
 
         Args:
-            row: its number: `done`.
-            items: a target's arrays, or what `make_item` made of them: one, many (a bag), or none. A target left out
+            row: its number, which is `done`.
+            items: each target's arrays, or items that `make_item` made: one, many (a bag), or none. A target left out
                 has none.
-            note: a text kept until `finish`, for the caller of an interrupted and resumed run; not published.
+            note: a text of the caller's, which a resumed run finds in `notes`; not published.
 
         Raises:
-            StoreError: the disk is full, or an array is nothing that the store keeps.
+            StoreError: the disk is full, or the store cannot keep an array.
             ValueError: not the next row.
         """
         if row != self.done or row >= self._plan["rows"]:
@@ -136,21 +136,21 @@ class StoreWriter:
             self._open.add(stored, note)
 
     def keep(self, rows: int) -> None:
-        """Forgets all rows behind the first so many, and those that are in a shard with them."""
+        """Keep the first `rows` staged rows at most: remove each shard that reaches beyond them."""
         while self._shards and self.done > rows:
             self._shards.pop()
         with self._errors():
             self._forget()
 
     def finish(self, columns: Mapping[str, Column] | None = None, about: Mapping[str, Any] | None = None) -> None:
-        """Publishes the store, once all rows are there: everything is synced, the index last, then one rename.
+        """Publish the store once all rows are written: sync everything, the index last, then rename the folder.
 
         Args:
             columns: arrays of numbers or booleans, and lists of str, by name.
-            about: more of what the index says.
+            about: more entries for the index's `about`.
 
         Raises:
-            StoreError: rows are missing, the disk is full, or a column cannot be kept. What is staged stays.
+            StoreError: rows are missing, the disk is full, or a column cannot be kept. Staged rows are kept.
         """
         if self.done != self._plan["rows"]:
             raise StoreError(f"only {self.done:,} of {self._plan['rows']:,} rows were written", path=str(self.path))
@@ -174,7 +174,7 @@ class StoreWriter:
             self.close()
 
     def close(self) -> None:
-        """Lets go of the store; the shards that are whole stay. Done by leaving the ``with``."""
+        """Close the files and release the lock; complete shards stay. Leaving the ``with`` calls this."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -188,20 +188,20 @@ class StoreWriter:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn what the system says of where the store grows into a StoreError, with a way out."""
+        """Turn an OSError in the staging folder into a StoreError that says how to mend it."""
         try:
             with disk.store_errors(self._root):
                 yield
         except StoreError as error:
-            of_the_disk = error.__cause__ is not None and (error.path or "").startswith(str(self._root))
-            if isinstance(self.path, Path) or not of_the_disk:
+            is_local = error.__cause__ is not None and (error.path or "").startswith(str(self._root))
+            if isinstance(self.path, Path) or not is_local:
                 raise
             why = f"what is sent elsewhere is packed in the cache folder first; {cache.CACHE} names another one"
             raise StoreError(f"{error.reason}: {why}", error.path) from error.__cause__
 
     def _begin(self, expected: int) -> None:
         if isinstance(self.path, Path) and not self._folder.exists() and os.path.lexists(self.path):
-            remove(self._root)  # it was published, and the run was killed before it had cleared up
+            remove(self._root)  # published already; the run was killed before it removed the staging folder
         self._refuse_taken()
         begin(self._root, self._plan)
         self._shards = staged_shards(self._root, self._suffixes)
@@ -212,23 +212,23 @@ class StoreWriter:
             raise StoreError(why, path=str(self.path))
 
     def _refuse_taken(self) -> None:
-        there = self.path if isinstance(self.path, Path) else self.path / index.NAME
-        with disk.store_errors(there):
-            if os.path.lexists(there) if isinstance(there, Path) else there.exists():
+        place = self.path if isinstance(self.path, Path) else self.path / index.NAME
+        with disk.store_errors(place):
+            if os.path.lexists(place) if isinstance(place, Path) else place.exists():
                 why = "exists already, and a published store is never modified; remove it first"
                 raise StoreError(why, str(self.path))
 
     def _forget(self) -> None:
-        """Removes all that is staged but the shards that are whole."""
+        """Remove all staged files but those of complete shards."""
         names = {file for k in range(len(self._shards)) for file in shard_files(k, self._suffixes).values()}
         forget(self._root, len(self._shards), names)
 
-    def _send(self, there: RemotePath) -> None:
-        """Sends all files, the index last. StoreError where a store was published there meanwhile."""
+    def _send(self, place: RemotePath) -> None:
+        """Upload all files, the index last. StoreError where a store was published there meanwhile."""
         self._refuse_taken()
         for file in sorted(self._folder.iterdir(), key=lambda file: file.name == index.NAME):
-            with disk.store_errors(there / file.name):
-                (there / file.name).send(file)
+            with disk.store_errors(place / file.name):
+                (place / file.name).send(file)
 
     def _item(self, row: int, name: str, value: NDArray[Any] | formats.Item) -> formats.Item:
         if isinstance(value, formats.Item):
@@ -239,9 +239,9 @@ class StoreWriter:
             raise StoreError(f"row {row}: {error.reason}", path=str(self.path)) from None
 
     def _close_shard(self) -> None:
-        """Makes what was written a shard that an interrupted run goes on behind."""
+        """Complete the open shard, after which an interrupted run can resume."""
         if self._open is not None:
-            number, shard = len(self._shards), self._open.finished()
+            number, shard = len(self._shards), self._open.finish()
             table, data = self._root / f"{number:05}.npz", shard.render()
             with disk.store_errors(table, len(data)):
                 paths.write_file(table, data, mode=disk.READ_ONLY)
@@ -249,9 +249,9 @@ class StoreWriter:
             self._open = None
 
 
-def _unsent(there: RemotePath) -> Path:
-    """Where a store that is to be elsewhere grows until it is sent."""
+def _local_stage(place: RemotePath) -> Path:
+    """Return the folder that a remote store is staged in."""
     try:
-        return cache.cache_folder() / "packing" / blake2b(there.url.encode()).hexdigest()[:24]
+        return cache.cache_folder() / "packing" / blake2b(place.url.encode()).hexdigest()[:24]
     except OSError as error:
         raise StoreError(f"there is no cache folder to pack in ({error}): say one with {cache.CACHE}") from None

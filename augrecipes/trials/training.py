@@ -144,7 +144,7 @@ class Trainer:
 
     def network(self, channels: int) -> nn.Module:
         """Make a network with fresh weights for images of so many channels."""
-        make, lesson, module = self.module.found(), self.lesson, self.module
+        make, lesson, module = self.module.value(), self.lesson, self.module
         facts = {"channels": channels, "classes": len(lesson.classes), "factor": lesson.factor}
         network = None
         if callable(make) and not isinstance(make, nn.Module):
@@ -152,7 +152,7 @@ class Trainer:
             try:
                 network = make(**{name: value for name, value in facts.items() if name in takes})
             except Exception as error:
-                raise module.failed(f"{module.name}(), which may take {', '.join(facts)}, fails", error) from error
+                raise module.failure(f"{module.name}(), which may take {', '.join(facts)}, fails", error) from error
         if not isinstance(network, nn.Module):
             what = f"is a {type(make).__name__}" if network is None else f"gives a {type(network).__name__}"
             raise BenchError(f"{module.place}: {module.name} {what}; it must be a function that makes an nn.Module")
@@ -239,7 +239,7 @@ class Trainer:
         except AugrecipesError:
             raise
         except Exception as error:
-            raise self.module.failed(f"it fails on a batch of {name}", error) from error
+            raise self.module.failure(f"it fails on a batch of {name}", error) from error
 
 
 def reseeded(dataset: RecipeDataset, seed: int) -> RecipeDataset:

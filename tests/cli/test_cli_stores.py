@@ -19,7 +19,7 @@ from augrecipes.bench.stages import Stage
 from augrecipes.bench.training import StepPart, Training
 from augrecipes.compiler.run import clock
 from augrecipes.data.packed import Packed
-from augrecipes.packing.bake import Baked, Baker
+from augrecipes.packing.bake import BakedRow, Baker
 from augrecipes.report import Report
 
 PACK = "pack folder-128 --data photos --workers 0 --out"
@@ -69,7 +69,7 @@ def test_an_interrupted_run_says_how_to_go_on(
 ) -> None:
     plain, rows = Baker.bake, []
 
-    def several(self: Baker, numbers: range) -> Iterator[Baked]:
+    def several(self: Baker, numbers: range) -> Iterator[BakedRow]:
         rows.extend(numbers)
         if len(rows) == 4:
             raise KeyboardInterrupt

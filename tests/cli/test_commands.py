@@ -15,7 +15,7 @@ from support.checks import BROKEN, LINTS, rows
 
 import augrecipes as ar
 from augrecipes.cli.commands import COMMANDS
-from augrecipes.cli.terminal import paint, shown
+from augrecipes.cli.terminal import paint, styled
 from augrecipes.compiler.explained import report_of
 from augrecipes.native.described import described
 from augrecipes.recipe.words import step_names
@@ -126,7 +126,7 @@ def test_colour_on_a_terminal(monkeypatch, env, colour):
     leader, follower = pty.openpty()
     try:
         with os.fdopen(follower, "w") as terminal:
-            assert ("\x1b" in shown(paint("text", "error", terminal), terminal)) is colour
+            assert ("\x1b" in styled(paint("text", "error", terminal), terminal)) is colour
     finally:
         os.close(leader)
 

@@ -190,7 +190,7 @@ def a_run(folder: Path) -> Iterator[None]:
     """As a process of its own would be, some time after all files were written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(caches.CACHE, str(folder))
-        patch.setattr(caches, "_said", set())
+        patch.setattr(caches, "_warned", set())
         patch.setattr("augrecipes.cache.now_ns", lambda: time.time_ns() + 10**10)
         ARCHIVES.clear()
         SLIDES.clear()

@@ -19,7 +19,7 @@ from test_pack import EPOCHS, InterruptedRunError, content
 from augrecipes import Packed, StoreError
 from augrecipes.images.reading import read_header
 from augrecipes.packing import bake
-from augrecipes.packing.bake import Baked, Baker
+from augrecipes.packing.bake import BakedRow, Baker
 from augrecipes.packing.run import pack, prepare, write
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources import files
@@ -249,7 +249,7 @@ def _packs(fixture: Callable[[str], Any]) -> None:
         packs_what_is_there(IMAGE, fixture("roots")["image"], fixture("tmp_path") / str(k), rng)
 
 
-def _one_by_one(self: Baker, rows: range) -> Iterator[Baked]:
+def _one_by_one(self: Baker, rows: range) -> Iterator[BakedRow]:
     for row in rows:
         yield from baked_rows(self, range(row, row + 1))
 

@@ -22,7 +22,7 @@ from augrecipes.cli.commands import BY_NAME
 from augrecipes.errors import DataError, StoreError
 from augrecipes.packing import parts, run
 from augrecipes.packing import ray as on_ray
-from augrecipes.packing.parts import Merged
+from augrecipes.packing.parts import MergedStore
 from augrecipes.packing.run import pack, prepare
 from augrecipes.packing.workers import WorkerDied, import_without_torch
 from augrecipes.recipe.parse import parse_text
@@ -79,14 +79,14 @@ def test_on_ray(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             on_cluster("two")
         # A part whose worker is killed, and parts that fail, are tried again.
         with monkeypatch.context() as patch:
-            patch.setattr(on_ray, "write_one", dies)
+            patch.setattr(on_ray, "write_part", dies)
             assert sorted(on_cluster("killed", 3)) == [6, 12, 18]
         assert all_of(tmp_path / "killed") == wanted
         assert [len(path.read_text()) for path in sorted((tmp_path / "marks").iterdir())] == [1, 3, 1]
         # Planted: nothing is tried again, and the law does not hold.
         (tmp_path / "marks" / "2").write_text("x")  # it fails at once: a worker that is killed costs a new one
         with monkeypatch.context() as patch, pytest.raises(WorkerDied, match="part 2/3 failed 1 times"):
-            patch.setattr(on_ray, "write_one", dies)
+            patch.setattr(on_ray, "write_part", dies)
             patch.setattr(on_ray, "TRIES", 1)
             on_cluster("given-up", 3)
         # What was done is taken up: in as many parts as there were, whatever a cluster would have of itself.
@@ -111,7 +111,7 @@ def brings_torch(task: Any, arguments: str = "") -> bool:
 
 def test_tasks_come_without_torch() -> None:
     assert not brings_torch(import_without_torch)
-    assert not brings_torch(on_ray.connected, "None")
+    assert not brings_torch(on_ray.ray_cluster, "None")
 
 
 @pytest.mark.soak
@@ -133,7 +133,7 @@ def test_an_address_where_nobody_is(scheme: str) -> None:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
         for one in (address, f"{scheme}127.0.0.1:99999"):
-            with pytest.raises(StoreError, match=f"no Ray cluster at {one}"), on_ray.connected(one):
+            with pytest.raises(StoreError, match=f"no Ray cluster at {one}"), on_ray.ray_cluster(one):
                 pass
 
 
@@ -179,7 +179,7 @@ def options_reach(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "prepare", prepared)
     monkeypatch.setattr(run, "write", reached("write"))
     monkeypatch.setattr(on_ray, "write_on_ray", reached("ray"))
-    merged = Merged(Path("here"), 1, 1, ())
+    merged = MergedStore(Path("here"), 1, 1, ())
     monkeypatch.setattr(parts, "merge_parts", lambda *given, **options: told.update(options, given=given) or merged)
 
     leading = ["r.yaml", *([] if way == "none" else ["--engine", way])]

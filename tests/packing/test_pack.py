@@ -12,7 +12,7 @@ from support.kinds import IMAGE, KINDS, Kind, N, by_kind, data_of, pixels, recip
 
 from augrecipes import Packed, RecipeError, StoreError
 from augrecipes.packing import run
-from augrecipes.packing.bake import Baked, Baker
+from augrecipes.packing.bake import BakedRow, Baker
 from augrecipes.packing.run import pack, prepare
 from augrecipes.packing.workers import WorkerDied
 from augrecipes.recipe.parse import parse_text
@@ -134,7 +134,7 @@ def test_other_arguments_do_not_go_on_with_it(roots: dict[str, Path], tmp_path: 
 class Dies(Baker):
     """A worker that is killed, as for want of memory."""
 
-    def bake(self, rows: range) -> Iterator[Baked]:
+    def bake(self, rows: range) -> Iterator[BakedRow]:
         if 4 in rows:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().bake(rows)

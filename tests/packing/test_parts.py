@@ -131,7 +131,7 @@ def test_a_part_that_is_there_is_left_as_it_is(photos: Path, tmp_path: Path) -> 
     for _ in range(2):
         done = pack(RECIPE, str(photos), tmp_path / "parts", part="2/3", workers=0)
         assert done.place == tmp_path / "parts" / "part-2-of-3"
-        assert list(done.mine) == [2, 3]
+        assert list(done.own_rows) == [2, 3]
     (tmp_path / "parts" / ".part-2-of-3.partial").mkdir()  # of a run that was killed at its very end
     pack(RECIPE, str(photos), tmp_path / "parts", part="2/3", workers=0)
     assert [path.name for path in (tmp_path / "parts").iterdir()] == ["part-2-of-3"]

@@ -24,7 +24,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.ops import plugins, registry
 from augrecipes.recipe import document
 from augrecipes.recipe.parse import parse_text
-from augrecipes.studio.studio import Studio
+from augrecipes.studio.studio import Studio, open_studio
 
 MODULE = """
 import os

@@ -241,9 +241,9 @@ def plant(planted: str) -> None:
         def fetched(self: FileCache, path: Path, size: int, fetch: Callable[[Path], None]) -> Any:
             path.write_bytes(bytes(size))
             fetch(path)
-            return self._here(path, size)
+            return self._cached(path, size)
 
-        FileCache._fetched = fetched
+        FileCache._fetch = fetched
 
 
 def main(kills: int, seed: int, planted: str = "") -> dict[str, Any]:

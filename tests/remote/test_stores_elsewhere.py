@@ -131,7 +131,7 @@ def test_halves_that_are_believed_are_caught(
 
         return self.cache.mapped(self.digest, name, size, fetch)
 
-    monkeypatch.setattr(cache.Fetched, "mapped", believed)
+    monkeypatch.setattr(cache.RemoteFiles, "mapped", believed)
     with pytest.raises(AssertionError, match="wrong samples"):
         read_under(lambda what, name, times: "short" if name.endswith("1.bin") else None, wanted)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.packing.parts import part_in_folder
-from augrecipes.packing.ray import write_one
+from augrecipes.packing.ray import write_part
 from augrecipes.store import Store, StoreWriter, make_item, open_store
 from augrecipes.store.formats import FORMATS
 
@@ -145,4 +145,4 @@ def dies(sent: tuple[bytes, str, str], number: int, of: int) -> Any:
         while not any(part_in_folder(path.name) for path in pickle.loads(sent[0])[0].out.glob("*")):
             time.sleep(0.02)
         raise OSError("the disk is away")
-    return write_one(sent, number, of)
+    return write_part(sent, number, of)
