@@ -46,9 +46,9 @@ _RECIPES = {
 }
 _SERVER = """
 import json, sys
-from augrecipes.studio.studio import opened
+from augrecipes.studio.studio import open_studio
 from augrecipes.studio.server import StudioServer
-server = StudioServer(opened(None, sys.argv[1]))
+server = StudioServer(open_studio(None, sys.argv[1]))
 print(json.dumps([server.port, server.studio.token]), flush=True)
 server.serve()
 """
@@ -137,12 +137,12 @@ def _of_recipe(server: _Server, what: str, steps: str) -> Iterator[Row]:
         if server.images({"text": text, **shown}) != _SAMPLES * _EPOCHS:
             raise RuntimeError("not every image was drawn")
 
-    def slid(number: int) -> None:
+    def slider_changed(number: int) -> None:
         body = {"text": _text(steps, 0), "path": "steps.2", "argument": "brightness", "value": 0.1 + number * 0.003}
         draw(json.loads(server.ask("POST", "/api/slide", body))["text"])
 
     for name, do, goal in (
-        ("to lints", check, _CHECK_MS), ("to images", typed, _IMAGES_MS), ("a slider", slid, _SLIDE_MS),
+        ("to lints", check, _CHECK_MS), ("to images", typed, _IMAGES_MS), ("a slider", slider_changed, _SLIDE_MS),
     ):  # fmt: skip
         before = server.cpu_ms()
         found = _timed(do)

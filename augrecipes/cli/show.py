@@ -59,10 +59,10 @@ def studio(args: Namespace) -> None:
     if args.recipe is not None and is_data(args.recipe):
         raise refusal(f"{args.recipe!r} is not a recipe; give data as --data {args.recipe}", "RECIPE")
     from augrecipes.studio.server import StudioServer
-    from augrecipes.studio.studio import opened
+    from augrecipes.studio.studio import open_studio
 
     data = data_of(args.data) if args.data else None
-    server = StudioServer(opened(args.recipe, data, **pick(args, "masks read_only")), args.port)
+    server = StudioServer(open_studio(args.recipe, data, **pick(args, "masks read_only")), args.port)
     note("the studio is for this machine alone; Ctrl-C ends it")
     say(server.address, wrap=False, secrets=True)
     if not args.no_open:

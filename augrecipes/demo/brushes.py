@@ -1,4 +1,4 @@
-"""What drawn images are made of: smooth noise, soft edges, streaks, and stamps that lie at any angle."""
+"""Primitives of the drawn images: smooth noise, soft edges, streaks, and stamps at any angle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def grid(size: Size) -> tuple[Field, Field]:
 
 
 def noise(rng: Random, size: Size, bump_px: float, octaves: int = 1, gain: float = 0.5) -> Field:
-    """Noise of mean 0 and spread about 1: bumps `bump_px` wide, then ever finer ones, each `gain` times as strong.
+    """Noise of mean 0 and deviation about 1: bumps `bump_px` wide, octaves ever finer and `gain` times as strong.
 
     >>> noise(np.random.default_rng(0), (40, 60), 8, octaves=3).shape
     (40, 60)
@@ -33,7 +33,7 @@ def noise(rng: Random, size: Size, bump_px: float, octaves: int = 1, gain: float
     total, power = np.zeros(size, np.float32), 0.0
     for octave in range(octaves):
         step = max(bump_px / 2**octave, 1.0)
-        # A coarse grid enlarged costs far less than blurring at full size. Its lines fall on other pixels each time.
+        # Enlarging a coarse grid costs far less than blurring at full size. A random offset hides its lines.
         coarse = rng.standard_normal([int(side / step) + 3 for side in size], dtype=np.float32)
         top, left = (rng.random(2) * 2 * step).astype(int)
         fine = cv2.resize(coarse, None, fx=step, fy=step, interpolation=cv2.INTER_CUBIC)
@@ -43,7 +43,7 @@ def noise(rng: Random, size: Size, bump_px: float, octaves: int = 1, gain: float
 
 
 def streaks(rng: Random, along: Field, across: Field, width_px: float, stretch: float) -> Field:
-    """Noise that runs along `across` = constant, `width_px` wide at its finest and `stretch` times as long."""
+    """Noise in streaks along `across` = constant, the finest `width_px` wide and `stretch` times as long."""
     texture = cv2.GaussianBlur(rng.standard_normal((512, 512), dtype=np.float32), (0, 0), 0.8) * np.float32(2.8)
     total = np.zeros_like(along)
     for octave, weight in enumerate((1.0, 0.8, 0.5)):
@@ -55,12 +55,12 @@ def streaks(rng: Random, along: Field, across: Field, width_px: float, stretch: 
 
 
 def lookup(texture: Field, v: Field, u: Field, border: int = cv2.BORDER_REFLECT) -> Field:
-    """The texture at row `v`, column `u`; beyond its edges it is mirrored, without end."""
+    """Sample a texture at rows `v` and columns `u`, bilinear; by default it is mirrored beyond its edges."""
     return cv2.remap(texture, u.astype(np.float32), v.astype(np.float32), cv2.INTER_LINEAR, borderMode=border)
 
 
 def ramp(field: Field, low: float, high: float) -> Field:
-    """0 below `low`, 1 above `high`, smooth between (`low` may exceed `high`: then it falls).
+    """0 below `low`, 1 above `high`, a smoothstep between (falling where `low` exceeds `high`).
 
     >>> ramp(np.array([0.0, 0.5, 1.0], np.float32), 0, 1).tolist()
     [0.0, 0.5, 1.0]
@@ -70,8 +70,8 @@ def ramp(field: Field, low: float, high: float) -> Field:
     return smooth
 
 
-def over(below: Field, above: Field, cover: Field) -> Field:
-    """`above` painted on `below` where `cover`, H×W, is 1."""
+def blend(below: Field, above: Field, cover: Field) -> Field:
+    """Blend `above` over `below` with opacity `cover`, H×W, 0..1."""
     painted: Field = (below + (above - below) * cover[..., None]).astype(np.float32)
     return painted
 
@@ -82,12 +82,12 @@ def blur(field: Field, sigma_px: float) -> Field:
 
 
 class Stamp(NamedTuple):
-    """An ellipse on an image.
+    """The coordinates of an ellipse on an image.
 
     Attributes:
-        window: of the image, with some room around it.
-        u: in the window, the place along the long half axis; -1 and 1 are its ends.
-        v: across it.
+        window: slices of the image around the ellipse, with some margin.
+        u: coordinate along the long half axis, in the window; -1 and 1 are its ends.
+        v: the same along the short half axis.
     """
 
     window: tuple[slice, slice]
@@ -96,7 +96,7 @@ class Stamp(NamedTuple):
 
 
 def stamp(size: Size, x: float, y: float, long_px: float, short_px: float, angle: float) -> Stamp:
-    """Where an ellipse of these half axes lies; its centre is on the image.
+    """Locate an ellipse with these half axes, centred at (x, y) on the image.
 
     >>> found = stamp((50, 80), 40.0, 25.0, 10.0, 5.0, 0.0)
     >>> bool(found.u.max() > 1), bool(found.v.max() > 1), found.window[0].start > 0

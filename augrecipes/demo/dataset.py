@@ -1,4 +1,4 @@
-"""Draws synthetic data into a folder: stained tissue with masks and boxes of nuclei, photo-like JPEGs, and pairs."""
+"""Draw synthetic data into a folder: stained tissue with masks and boxes of nuclei, photo-like JPEGs, and pairs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TILE_SIZES: tuple[Size, ...] = ((384, 384), (320, 320), (288, 352), (448, 384), 
 PHOTO_SIZES: tuple[Size, ...] = ((375, 500), (333, 500), (500, 375), (360, 480), (427, 640), (300, 400))
 # The third does not divide by 4: its last rows and columns have no partner in the LR images.
 PAIR_SIZES: tuple[Size, ...] = ((384, 512), (416, 416), (386, 515), (512, 384))
-_PALETTE = ((0, 0, 0), (230, 159, 0), (86, 180, 233), (0, 158, 115))  # Okabe and Ito's: told apart by everyone
-_UPRIGHT = {0x0112: 6}  # EXIF's orientation of a phone that was held upright
+_PALETTE = ((0, 0, 0), (230, 159, 0), (86, 180, 233), (0, 158, 115))  # Okabe and Ito's, colour-blind safe
+_UPRIGHT = {0x0112: 6}  # the EXIF orientation of a phone held upright
 
 
 @dataclass(frozen=True, slots=True)
 class DemoData:
-    """Where the drawn data set lies.
+    """The paths of the drawn dataset.
 
     Attributes:
         tissue: class folders of H&E tiles, JPEG and some PNG.
@@ -44,7 +44,7 @@ class DemoData:
             the order of `augrecipes.demo.tissue.CELL_TYPES`).
         table: CSV with columns image, mask, label, split, group (the laboratory) and boxes: JSON
             [[x_min, y_min, x_max, y_max, cell type], ...] in px (`pascal_voc`).
-        photos: class folders of JPEGs, one of them grey, one lying on its side with an EXIF orientation.
+        photos: class folders of JPEGs, one of them grey, one stored on its side with an EXIF orientation.
     """
 
     tissue: Path
@@ -55,7 +55,7 @@ class DemoData:
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
-    """Where the drawn pairs lie.
+    """The folders of the drawn pairs.
 
     Attributes:
         hr: folder of PNGs 0001.png, 0002.png, ...
@@ -89,11 +89,11 @@ def draw_dataset(
 
     Args:
         out: folder, made when missing. Earlier drawings in it are removed, nothing else is touched.
-        tiles: number of tissue tiles, dealt out over the classes.
-        photo_count: number of photos, dealt out over the classes.
+        tiles: number of tissue tiles, spread over the classes.
+        photo_count: number of photos, spread over the classes.
         seed: any integer.
         shrink: divides every image's height and width (for quick looks and tests).
-        progress: called with (done, all) after each image.
+        progress: called with (done, total) after each image.
 
     Raises:
         OSError: the folder cannot be written.
@@ -178,7 +178,7 @@ def draw_scenes(
 
 
 def random_of(seed: int, kind: int, number: int) -> Random:
-    """What one drawing draws from; any integer is a seed.
+    """The random generator of one drawing; any integer is a seed.
 
     >>> random_of(-1, 2, 3).random() == random_of(-1, 2, 3).random()
     True
@@ -187,12 +187,12 @@ def random_of(seed: int, kind: int, number: int) -> Random:
 
 
 def shrunk(size: Size, shrink: int) -> Size:
-    """Height and width divided, down to 64 px."""
+    """Divide height and width by `shrink`, to no less than 64 px."""
     return max(size[0] // shrink, 64), max(size[1] // shrink, 64)
 
 
 def remove_drawings(root: Path, pattern: str, name: str) -> None:
-    """Delete the files below `root` that match the glob pattern, and whose name is one that the demo gives."""
+    """Delete the files below `root` that match the glob `pattern`, and whose name matches the regex `name`."""
     for path in root.glob(pattern):
         if re.fullmatch(name, path.name):
             path.unlink()
@@ -201,9 +201,9 @@ def remove_drawings(root: Path, pattern: str, name: str) -> None:
 def write_image(
     path: Path, pixels: NDArray[Any], *, palette: Sequence[Sequence[int]] = (), exif: dict[int, int] | None = None
 ) -> Path:
-    """Write uint8 RGB or grey pixels, or indices into a palette, as a JPEG or PNG; folders are made."""
+    """Write uint8 RGB or grey pixels, or indices into a palette, as a JPEG or PNG; missing folders are created."""
     image, tags = Image.fromarray(np.ascontiguousarray(pixels)), Image.Exif()
-    if palette:  # the file keeps the numbers, viewers show colours
+    if palette:  # the file keeps the indices, viewers show colours
         image.putpalette(np.array(palette, np.uint8).tobytes())
     tags.update(exif or {})
     kind = "JPEG" if path.suffix == ".jpg" else "PNG"

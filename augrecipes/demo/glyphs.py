@@ -1,4 +1,4 @@
-"""Drawn glyphs, some of them mirror images or half turns of others: which recipes help to read them is known."""
+"""Draw glyphs, some of them mirror images or half turns of others, so that it is known which recipes help."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from augrecipes.demo.dataset import random_of, remove_drawings, write_image
 from augrecipes.paths import write_file
 from augrecipes.progress import Progress
 
-# A bowl and a stem, bent or straight, for each class; and what b or 6 is multiplied by, across and down.
+# For each class: whether the stem is bent, and the signs (x, y) that mirror a 6 or a b into it.
 _GLYPHS = {"6": (True, 1, 1), "9": (True, -1, -1),
            "b": (False, 1, 1), "d": (False, -1, 1), "p": (False, 1, -1), "q": (False, -1, -1)}  # fmt: skip
 GLYPHS = tuple(_GLYPHS)
 _SIDE, _FINE = 32, 4  # px of an image, and lines of the finer grid in a pixel, on which strokes are drawn
-_CARE = 0.9  # with which those to learn from are written; those to score with are written without
-_DIGITS = 40  # of each class to learn from
+_CARE = 0.9  # of training glyphs; validation glyphs have 0
+_DIGITS = 40  # training images of each digit
 
-# Of a trial, in this order.
+# The recipes of the demo's trial, in this order.
 RECIPES = tuple(
     Path(__file__).parent / "recipes" / f"{name}.yaml" for name in ("plain", "shifts", "mirrors", "half-turns")
 )
@@ -35,16 +35,16 @@ def draw_glyphs(
 ) -> Path:
     """Draw glyphs, and write recipes for a trial; the same arguments write the same bytes (with the same libraries).
 
-    The truth about them: small shifts help, as those to learn from are written with care and those to score without;
-    mirrors merge b with d and p with q; half turns merge 6 with 9, b with q and d with p. Where scikit-learn is
+    By construction small shifts help, as training glyphs are drawn with care and validation glyphs without; mirrors
+    merge b with d and p with q; half turns merge 6 with 9, b with q and d with p. Where scikit-learn is
     installed, its digits come too, in `digits/`.
 
     Args:
-        out: folder, made when missing: grey PNGs of 32×32 px in `train/CLASS/` and `valid/CLASS/`; `plain.yaml`,
+        out: folder, created when missing: grey PNGs of 32×32 px in `train/CLASS/` and `valid/CLASS/`; `plain.yaml`,
             `shifts.yaml`, `mirrors.yaml` and `half-turns.yaml`. Earlier drawings in it are removed, nothing else.
-        count: glyphs of each class to learn from, and as many to score with.
+        count: training glyphs of each class, and as many for validation.
         seed: any integer.
-        progress: called with (done, all) after each class.
+        progress: called with (done, total) after each class.
 
     Returns:
         The folder.
@@ -69,7 +69,7 @@ def render_glyph(kind: str, rng: Random, care: float = 0.0) -> NDArray[np.uint8]
     Args:
         kind: one of `GLYPHS`.
         rng: decides everything else.
-        care: 0..1; of 1 all stand upright in the middle, in one size.
+        care: 0..1; at 1 every glyph is upright, centred and of one size.
 
     >>> image = render_glyph("b", np.random.default_rng(7))
     >>> image.shape, image.dtype
@@ -93,7 +93,7 @@ def render_glyph(kind: str, rng: Random, care: float = 0.0) -> NDArray[np.uint8]
 
 
 def _write_digits(out: Path) -> None:
-    """Write scikit-learn's digits, enlarged to 16×16 px, into `train` and `valid`; without it, nothing."""
+    """Write scikit-learn's digits, enlarged to 16×16 px, into `train` and `valid`; do nothing without scikit-learn."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -106,7 +106,7 @@ def _write_digits(out: Path) -> None:
 
 
 def _write(folder: Path, images: Iterable[NDArray[Any]]) -> None:
-    """Write images as `glyph-000.png`, ..., in the place of earlier ones."""
+    """Write images as `glyph-000.png`, ..., replacing earlier ones."""
     remove_drawings(folder, "*", r"glyph-\d+\.png")
     for number, image in enumerate(images):
         write_image(folder / f"glyph-{number:03d}.png", image)

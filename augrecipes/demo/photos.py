@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.demo.brushes import Field, Random, Size, blur, grid, lookup, noise, over, ramp, stamp
+from augrecipes.demo.brushes import Field, Random, Size, blend, blur, grid, lookup, noise, ramp, stamp
 
 # Colours in linear light. Leaf, shade and sun-spot of spring, late summer and autumn:
 _SEASONS = (
@@ -43,14 +43,14 @@ def render_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
     if kind not in _SCENES:
         raise ValueError(f"unknown scene {kind!r}; it is one of {', '.join(CLASSES)}")
     light = _SCENES[kind](rng, size)
-    # A camera: exposed for the mean, but not all the way; vignetting, a highlight shoulder, sensor noise, sRGB.
+    # A camera: exposure partly adapted to the mean, vignetting, a highlight shoulder, sensor noise, gamma.
     y, x = grid(size)
     vignette = 1 - np.float32(rng.uniform(0.25, 0.7)) * ((x / size[1] - 0.5) ** 2 + (y / size[0] - 0.5) ** 2)
     exposure = (0.20 / max(float(light.mean()), 1e-3)) ** 0.7 * rng.uniform(0.85, 1.2)
     exposed = 1 - np.exp(np.clip(light, 0, 50) * vignette[..., None] * np.float32(-1.35 * exposure))
     exposed += rng.standard_normal(exposed.shape, dtype=np.float32) * (0.004 + 0.01 * np.sqrt(exposed))
     srgb = np.clip(blur(exposed, 0.45), 0, 1) ** np.float32(1 / 2.2)
-    srgb += np.float32(0.6) * (srgb * srgb * (3 - 2 * srgb) - srgb)  # the S of a camera's image style
+    srgb += np.float32(0.6) * (srgb * srgb * (3 - 2 * srgb) - srgb)  # the S-curve of a camera's picture style
     grey = srgb.mean(-1, keepdims=True)
     return cv2.convertScaleAbs(np.clip(grey + (srgb - grey) * np.float32(1.18), 0, 1), alpha=255)
 
@@ -58,7 +58,7 @@ def render_photo(kind: str, size: Size, rng: Random) -> NDArray[np.uint8]:
 def _foliage(rng: Random, size: Size) -> Field:
     """Leaves in three planes of focus, with gaps in the canopy as discs of light behind them."""
     leaf, shade, spot = _one_of(rng, _SEASONS)
-    image = over(shade, leaf * 1.3 + spot * 0.12, 0.7 * ramp(noise(rng, size, size[0] * 0.5, 3), -0.4, 1.8))
+    image = blend(shade, leaf * 1.3 + spot * 0.12, 0.7 * ramp(noise(rng, size, size[0] * 0.5, 3), -0.4, 1.8))
     discs, unit = np.zeros(size, np.float32), min(size) / 375
     for x, y, wide, bright in rng.random((20, 4)):
         centre, radius = (int(x * size[1]), int(y * size[0])), int((0.012 + 0.028 * wide) * size[1])
@@ -85,9 +85,9 @@ def _leaf(rng: Random, layer: Field, colour: Field, at: tuple[float, float, floa
     veins = np.exp(-np.square(across / 0.022)) + 0.4 * ribs
     light = rng.uniform(0.55, 1.5) * (1 + 0.22 * shine * np.sign(across) + 0.25 * along) + 0.28 * veins
     paint = np.maximum(light, 0.05)[..., None] * colour * np.exp(rng.normal(0, (0.22, 0.12, 0.25)))
-    # A leaf throws a narrow shadow on those below, which is what makes it lie on top.
+    # A leaf casts a narrow shadow on those below, which makes it look on top.
     layer[window][..., :3] *= (1 - 0.45 * ramp(edge, 0.16, 0.0) * (np.abs(along) < 1.08))[..., None]
-    layer[window] = over(layer[window], np.dstack([paint, np.ones_like(along)]), cover)
+    layer[window] = blend(layer[window], np.dstack([paint, np.ones_like(along)]), cover)
 
 
 def _landscape(rng: Random, size: Size) -> Field:
@@ -97,7 +97,7 @@ def _landscape(rng: Random, size: Size) -> Field:
     horizon, zenith, sun, rock = _one_of(rng, _HOURS)
     shore = float(height * rng.uniform(0.6, 0.76))
     up = np.clip(1 - y / shore, 0, 1)
-    image = over(horizon, zenith, up ** np.float32(0.75))
+    image = blend(horizon, zenith, up ** np.float32(0.75))
     away = np.hypot(x - width * rng.uniform(0.1, 0.9), y - shore * rng.uniform(0.25, 0.8)) / np.float32(height)
     image += sun * (0.4 * np.exp(-away / 0.16) + 0.85 * ramp(away, 0.035, 0.025))[..., None]
     # Clouds lie on a ceiling: towards the horizon they are seen edge on, so their noise is stretched sideways.
@@ -105,23 +105,23 @@ def _landscape(rng: Random, size: Size) -> Field:
     v, u = 0.42 * height / (up + 0.16), 0.55 * (x - width / 2) / (up + 0.16) + rng.uniform(0, 512)
     cloud, below = lookup(texture, v, u), lookup(texture, v + 10, u + 6)
     bright = np.clip(0.72 + 0.3 * (cloud - below), 0.35, 1.1)[..., None] * (0.35 + 0.65 * sun)
-    image = over(image, bright, 0.9 * ramp(cloud, start, start + 1.3) * ramp(up, 0.0, 0.18))
+    image = blend(image, bright, 0.9 * ramp(cloud, start, start + 1.3) * ramp(up, 0.0, 0.18))
     for near in np.linspace(0, 1, int(rng.integers(4, 7)), dtype=np.float32)[1:]:  # 1 is the nearest ridge
         peaks = np.abs(noise(rng, (1, width), width * rng.uniform(0.3, 0.55), 8, 0.48))
         rise = height * rng.uniform(0.14, 0.27) * (1.15 - 0.5 * near) * np.log1p(peaks)
         under = y - (shore - height * (0.26 * (1 - near) + 0.03) - rise)  # px below the ridge's line
         slope = np.gradient(blur(noise(rng, size, height * 0.16, 6, 0.65), 0.9), axis=1)
         forest = ramp(noise(rng, size, height * 0.06, 4, 0.8) + under / (height * 0.08) - 1.2, -0.6, 0.6)
-        ground = over(rock, _FOREST, forest) * (0.45 + 0.75 * sun)
+        ground = blend(rock, _FOREST, forest) * (0.45 + 0.75 * sun)
         haze = np.float32(0.84 * (1 - near) ** 0.9)
         ground = ground * np.clip(0.75 + 3.0 * near * slope, 0.12, 2.2)[..., None] * (1 - haze) + horizon * haze * 0.92
-        image = over(image, ground, ramp(under, -0.7, 0.9))
+        image = blend(image, ground, ramp(under, -0.7, 0.9))
     # Ripples grow towards the viewer.
     near = np.maximum(y - shore, 0) / np.float32(height - shore)
     ripple = lookup(noise(rng, (512, 512), 26, 5, 0.62), 420 / (near * 7 + 0.55), 0.35 * x / (near + 0.3))
     mirrored = lookup(image, np.clip(2 * shore - y + ripple * (1.5 + 9 * near), 0, shore - 2), x + 2 * ripple * near)
     shade = _LAKE + 0.05 * (np.maximum(ripple, 0) * near)[..., None] * sun
-    return over(image, mirrored * (0.78 - 0.33 * near[..., None]) + shade, ramp(y, shore - 0.5, shore + 1.0))
+    return blend(image, mirrored * (0.78 - 0.33 * near[..., None]) + shade, ramp(y, shore - 0.5, shore + 1.0))
 
 
 def _one_of(rng: Random, colours: Sequence[Any]) -> Field:

@@ -1,4 +1,4 @@
-"""The demo: draws data, reads it through recipes, shows that it is reproducible, and draws what recipes do."""
+"""The demo: draw data, read them through recipes, prove that reading is reproducible, and preview recipes."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from augrecipes.report import Report, TextTable
 
 Expected = Literal["reference", "same", "different"]
 Batches = Iterable[dict[str, Any]]
-Ways = dict[str, tuple[Expected, Batches]]  # of reading one epoch, by what is done
+Ways = dict[str, tuple[Expected, Batches]]  # ways of reading one epoch, by description
 _WORKERS = 2
 
-# Shows what is being done, and how far that is: a function of (what, done, total).
+# Opens a progress display, which is called with (what, done, total).
 Show = Callable[[], AbstractContextManager[Parts]]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One way of reading an epoch.
+    """The result of reading an epoch in one way.
 
     Attributes:
-        how: what was done.
+        how: the way of reading.
         digest: hex digest of all the samples in their order.
-        expected: compared with the first proof.
-        holds: whether it came out as expected.
+        expected: relation to the first proof's digest.
+        holds: whether the digest is as expected.
     """
 
     how: str
@@ -58,18 +58,18 @@ def run_demo(
     """Run the whole demo and write its files into `out`.
 
     Args:
-        out: folder, made when missing.
-        tell: is given what each part of it has shown.
+        out: folder, created when missing.
+        tell: called with the report of each part.
         seed: of data and draws.
-        quick: a small one (for tests): few and small images, and no worker processes that start afresh.
-        progress: shows how far it is.
+        quick: a small run (for tests): few and small images, and no spawned worker processes.
+        progress: opens a progress display.
 
     Returns:
-        `ok`: every proof came out as it must; `proofs`: by what was read; `pictures`: that were written; `seconds`.
+        `ok`: whether every proof holds; `proofs`: by what was read; `pictures`: paths written; `seconds`.
 
     Raises:
         OSError: the folder cannot be written.
-        AugrecipesError: a recipe or a file is not as it should be.
+        AugrecipesError: a recipe or a file is not valid.
     """
     out, start = Path(out), perf_counter()
     tiles, photos, scenes, bags, glyphs, shrink = (12, 3, 3, 3, 5, 2) if quick else (24, 18, 6, len(BAGS), 40, 1)
@@ -125,13 +125,13 @@ def _ways(make: Callable[..., Any], size: int, other: int) -> Ways:
 
 
 def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
-    """More of them, to be compared with the first of `_ways`; `spawn`: also with workers that start afresh."""
+    """More ways, to compare with the first of `_ways`; `spawn`: also with spawned workers."""
 
     def resumed() -> Batches:
         first = loader(make(), batch_size=size, shuffle=True, num_workers=_WORKERS)
         yield from islice(first, len(first) // 2)
         second = loader(make(), batch_size=size, shuffle=True)
-        second.load_state_dict(json.loads(json.dumps(first.state_dict())))  # as a checkpoint would keep it
+        second.load_state_dict(json.loads(json.dumps(first.state_dict())))  # as a checkpoint would store it
         yield from second
 
     afresh: dict[str, Any] = {"num_workers": _WORKERS, "multiprocessing_context": "spawn", "persistent_workers": False}
@@ -143,7 +143,7 @@ def _more_ways(make: Callable[..., Any], size: int, *, spawn: bool) -> Ways:
 
 
 def _read(make: Callable[..., Any], size: int, epoch: int = 0, seed: int = 0, **options: Any) -> Batches:
-    """The batches of an epoch, read when they are asked for."""
+    """Yield the batches of an epoch."""
     batches = loader(make(), batch_size=size, shuffle=True, seed=seed, **options)
     batches.set_epoch(epoch)
     yield from batches
@@ -160,7 +160,7 @@ def _prove(ways: Ways, what: str, advance: Parts) -> Iterator[Proof]:
 
 
 def digest_of(batches: Batches) -> str:
-    """64 hex digits of every tensor, label and path, in order, however the samples are cut into batches."""
+    """Hash every tensor, label and path in order, independent of the batch size: 64 hex digits."""
     state = hashlib.sha256()
     for batch in batches:
         for k, name in product(range(len(batch["path"])), sorted(batch)):
@@ -173,7 +173,7 @@ def digest_of(batches: Batches) -> str:
 
 
 def _jobs(images: DemoData, pairs: Scenes, slides: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """What is previewed, by the name of its file: data that suit the recipe, and how."""
+    """The previews to draw, by file name: data that suit the recipe, and options."""
     by_step = {"rows": 2, "stages": True}
     return {
         "stained-tissue": (images.tissue, {}),
@@ -190,7 +190,7 @@ def _jobs(images: DemoData, pairs: Scenes, slides: Path) -> dict[str, tuple[Any,
 
 
 def _table(what: str, proofs: Iterable[Proof]) -> TextTable:
-    """The ways of reading some samples, and what came of each."""
+    """The table of ways of reading some samples, and their results."""
     text = {"reference": "", "same": "the same", "different": "differs, as it must"}
     rows, styles = list[tuple[str, ...]](), list[str]()
     for proof in proofs:

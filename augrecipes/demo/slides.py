@@ -1,4 +1,4 @@
-"""Draws slides into a folder: as bags of tiles, and whole, as scanners write them."""
+"""Draw slides into a folder: as bags of tiles, and as whole-slide pyramids like those of scanners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from augrecipes.progress import Progress
 
 # Tiles and side (px) of each slide; bags of a real study differ as much.
 BAGS: tuple[tuple[int, int], ...] = ((96, 128), (12, 192), (16, 160), (40, 128), (14, 160), (24, 160))
-_WHOLE, _PATCH = (2304, 3072), 384  # px: of level 0, and of the drawn tissue that is mirrored side by side
+_WHOLE, _PATCH = (2304, 3072), 384  # px: of level 0, and of the drawn tissue that mirrored tiling repeats
 _TILE, _MPP, _LESION = 256, 0.5, 0.17  # px; micrometres a pixel; radius, as a share of the sides
 
 
@@ -78,15 +78,15 @@ def draw_slides(
 
 
 def _piece(rng: Random, count: int) -> list[tuple[int, int]]:
-    """A ragged piece of tissue: the `count` cells (row, column) nearest to the middle of a grid, with some chance."""
+    """A ragged piece of tissue: the `count` cells (row, column) nearest to the middle of a grid, with some noise."""
     columns = max(round((1.45 * count) ** 0.5), 1)
     size = -(-round(1.3 * count) // columns), columns
-    order = np.argsort(_away(rng, size, 0.09, 1.5), axis=None, kind="stable")[:count]
+    order = np.argsort(_distances(rng, size, 0.09, 1.5), axis=None, kind="stable")[:count]
     return sorted((int(k) // columns, int(k) % columns) for k in order)
 
 
-def _away(rng: Random, size: tuple[int, int], chance: float, bump: float) -> NDArray[np.float64]:
-    """How far each cell of a grid is from its middle, with some chance."""
+def _distances(rng: Random, size: tuple[int, int], chance: float, bump: float) -> NDArray[np.float64]:
+    """The distance of each grid cell from the middle, plus noise of strength `chance`."""
     y, x = np.mgrid[: size[0], : size[1]]
     return np.hypot((y + 0.5) / size[0] - 0.5, (x + 0.5) / size[1] - 0.5) + chance * noise(rng, size, bump)
 
@@ -118,7 +118,7 @@ def draw_whole_slides(
     labels = [("bag", "label")]
     for k in range(slides):
         rng, kind = random_of(seed, 5, k), CLASSES[-1 - k % len(CLASSES)]
-        laboratory = k // 2 if lesions else k  # of those with a lesion and those without alike
+        laboratory = k // 2 if lesions else k  # the same with a lesion and without
         height, width = (max(side // shrink, 256) for side in _WHOLE)
         tissue = _tissue("stroma" if lesions else kind, (height, width), laboratory, rng)
         kind = ("stroma", "tumour")[k % 2] if lesions else kind
@@ -127,7 +127,7 @@ def draw_whole_slides(
             spot = np.hypot(rows / height - y, columns / width - x) < _LESION
             tissue = np.where(spot[..., None], _tissue(kind, (height, width), laboratory, rng), tissue)
         # A ragged piece of it lies on bare glass.
-        piece: NDArray[Any] = (_away(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
+        piece: NDArray[Any] = (_distances(rng, (height // 16, width // 16), 0.12, 12) < 0.42).astype(np.float32)
         piece = cv2.resize(piece, (width, height))[..., None]
         glass = 243 + rng.normal(0, 1.5, (height, width, 1)).astype(np.float32)
         image = np.clip(tissue * piece + glass * (1 - piece), 0, 255).astype(np.uint8)
@@ -139,14 +139,14 @@ def draw_whole_slides(
 
 
 def _tissue(kind: str, size: tuple[int, int], laboratory: int, rng: Random) -> NDArray[np.uint8]:
-    """A drawn patch of tissue, mirrored side by side."""
+    """Draw a patch of tissue, and repeat it by mirroring up to a size."""
     patch = render_tile(kind, (_PATCH, _PATCH), LABORATORIES[laboratory % len(LABORATORIES)], rng).image
     height, width = (max(side - _PATCH, 0) for side in size)
     return np.pad(patch, ((0, height), (0, width), (0, 0)), mode="symmetric")[: size[0], : size[1]]
 
 
 def reduced(image: NDArray[np.uint8], times: int) -> NDArray[np.uint8]:
-    """An image, each pixel the mean of so many rows and columns; what is left of them goes."""
+    """Downscale an image by averaging `times`×`times` blocks; incomplete blocks are dropped."""
     size = image.shape[1] // times, image.shape[0] // times
     whole = image[: size[1] * times, : size[0] * times]
     return np.asarray(cv2.resize(whole, size, interpolation=cv2.INTER_AREA), np.uint8).reshape(*size[::-1], -1)
@@ -164,10 +164,10 @@ def write_pyramid(path: Path, levels: Sequence[NDArray[np.uint8]]) -> None:
             per_cm = 1e4 / _MPP * level.shape[1] / levels[0].shape[1]
             file.write(
                 _jpeg_tiles(level), shape=level.shape, dtype=np.uint8, tile=(_TILE, _TILE), metadata=None,
-                # What tifffile compresses by itself; the tags say afterwards what it was given.
+                # tifffile cannot write ready JPEG tiles: declare them deflated, and correct the tags below.
                 compression="deflate", photometric="rgb", software=False, subfiletype=min(k, 1),
                 resolution=(per_cm, per_cm), resolutionunit="CENTIMETER",
-                extratags=[(530, 3, 2, (2, 2), True)],  # the sampling of chroma
+                extratags=[(530, 3, 2, (2, 2), True)],  # YCbCrSubSampling
             )  # fmt: skip
     with tifffile.TiffFile(path, mode="r+") as file:
         for page in file.pages:
@@ -176,7 +176,7 @@ def write_pyramid(path: Path, levels: Sequence[NDArray[np.uint8]]) -> None:
 
 
 def _jpeg_tiles(level: NDArray[np.uint8]) -> Iterator[bytes]:
-    """The tiles, row by row, filled up with their last row and column."""
+    """Yield JPEG tiles row by row; edge tiles are padded with their last row and column."""
     for y in range(0, level.shape[0], _TILE):
         for x in range(0, level.shape[1], _TILE):
             tile = level[y : y + _TILE, x : x + _TILE]

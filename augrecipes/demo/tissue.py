@@ -1,4 +1,4 @@
-"""Synthetic haematoxylin–eosin tiles, made the way a microscope sees them.
+"""Draw synthetic haematoxylin–eosin tiles by a model of a microscope.
 
 Maps of stain concentration (haematoxylin in nuclei, eosin in cytoplasm and collagen) are mixed by the Beer–Lambert
 law: the light that arrives is I = I₀ · 10^−(cₕ·sₕ + cₑ·sₑ) per colour channel, where s are the stains' optical-density
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from augrecipes.demo.brushes import Field, Random, Size, blur, grid, noise, ramp, stamp, streaks
 
-# What most of a tile shows, and which shares of it are nests of tumour, crowds of lymphocytes, and bare glass.
+# By class: the shares of a tile that are nests of tumour, crowds of lymphocytes, and bare glass.
 _TISSUES = {"lymphocytes": (0.0, 0.82, 0.015), "stroma": (0.0, 0.03, 0.07), "tumour": (0.75, 0.03, 0.035)}
 CLASSES = tuple(_TISSUES)
 
@@ -31,7 +31,7 @@ _CELLS = {
     "lymphocyte": (5.6, 0.09, 1.0, 1.18, 0.86, 0.34, 0.2, 0.0, 1.02),
 }
 CELL_TYPES = tuple(_CELLS)
-_NONE, _TUMOUR, _FIBROBLAST, _LYMPHOCYTE = range(4)  # one more than the place in `CELL_TYPES`
+_NONE, _TUMOUR, _FIBROBLAST, _LYMPHOCYTE = range(4)  # 1 + the index in `CELL_TYPES`
 
 
 class Laboratory(NamedTuple):
@@ -101,13 +101,13 @@ def render_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> T
     across += 46 * noise(rng, size, 150 * scale) + 9 * noise(rng, size, 45 * scale)
     across += 3 * np.sin(along / 12 + 1.6 * noise(rng, size, 110 * scale))
     bundles = streaks(rng, along, across, 2.6, 9.0)
-    nest = _highest(noise(rng, size, 95 * scale, 2, 0.3), nests, 0.05)
-    crowd = _highest(noise(rng, size, 80 * scale, 2), crowds, 0.2) * (1 - nest)
+    nest = _top_share(noise(rng, size, 95 * scale, 2, 0.3), nests, 0.05)
+    crowd = _top_share(noise(rng, size, 80 * scale, 2), crowds, 0.2) * (1 - nest)
     # Clefts open along the fibres; lumens and vessels are round.
     holes = 1.3 * noise(rng, size, 60 * scale, 5, 0.4)
     clefts = streaks(rng, along, across, 5.0, 7.0) * (crowd + nest < 0.5)
-    gap = _highest(np.maximum(clefts, holes), gaps, 0.07)
-    # Stroma (-1) is sparse: most candidates find nothing there, and now and then a lymphocyte.
+    gap = _top_share(np.maximum(clefts, holes), gaps, 0.07)
+    # Stroma (-1) is sparse: most candidates there stay empty, and a few become lymphocytes.
     home = np.select([gap > 0.25, nest > 0.5, crowd > 0.5], [_NONE, _TUMOUR, _LYMPHOCYTE], -1)
     stain, ids, nuclei = _nuclei(rng, home, across, scale)
     fibrils = streaks(rng, along, across + 1.6 * noise(rng, size, 9 * scale), 1.15, 7.0)
@@ -119,14 +119,14 @@ def render_tile(kind: str, size: Size, laboratory: Laboratory, rng: Random) -> T
     for number, (cell, _, _, window) in enumerate(nuclei, start=1):
         top, left = window[0].start, window[1].start
         x0, y0, wide, high = cv2.boundingRect((ids[window] == number).astype(np.uint8))
-        if wide * high >= 12:  # less can hardly be seen
+        if wide * high >= 12:  # smaller ones are hardly visible
             tile.boxes.append((left + x0, top + y0, left + x0 + wide, top + y0 + high))
             tile.labels.append(CELL_TYPES[cell - 1])
     return tile
 
 
-def _highest(field: Field, share: float, soft: float) -> Field:
-    """1 in the highest `share` of a field, 0 elsewhere, with soft edges."""
+def _top_share(field: Field, share: float, soft: float) -> Field:
+    """Mask the highest `share` of a field: 1 there, 0 elsewhere, with soft edges."""
     threshold = np.quantile(field, 1 - share) if share else field.max() + soft
     return ramp(field, threshold - soft, threshold + soft)
 
@@ -138,7 +138,7 @@ _Nucleus = tuple[int, float, float, tuple[slice, slice]]
 def _nuclei(
     rng: Random, home: NDArray[np.intp], across: Field, scale: float
 ) -> tuple[Field, NDArray[np.uint16], list[_Nucleus]]:
-    """Throw nuclei at a tile and draw those that find room.
+    """Draw nuclei at random places wherever there is room (dart throwing).
 
     A nucleus is a wobbly ellipse: a membrane darker than the inside, grains of chromatin, sometimes a nucleolus. Some
     lie above or below the plane of focus and are paler, with soft edges. Fibroblasts lie along the fibres.
@@ -150,8 +150,8 @@ def _nuclei(
         scale: magnification.
 
     Returns:
-        Haematoxylin, 0 outside; the number of the nucleus at each pixel, of which 1 is the first, later ones lie on
-        top; and the nuclei.
+        Haematoxylin, 0 outside nuclei; the number of the nucleus at each pixel, from 1, with later ones on top; and the
+        nuclei.
     """
     height, width = home.shape
     down, right = np.gradient(blur(across, 3.0))
@@ -203,7 +203,7 @@ def _ground(
     collagen += 0.1 * ramp(fibrils, 0.8, 2.0) - 0.22 * ramp(bundles + 0.5 * fibrils, -1.0, -2.0)  # edges and slits
     # Every cell owns the ground nearest to its nucleus; membranes run where owners meet.
     free = np.full(size, 255, np.uint8)
-    free[0, 0] = 0  # somebody owns it where no nucleus is seen
+    free[0, 0] = 0  # an owner even where there are no nuclei
     for _, x, y, _ in nuclei:
         free[int(y), int(x)] = 0
     _, owner = cv2.distanceTransformWithLabels(free, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
@@ -218,7 +218,7 @@ def _ground(
 
 
 def _expose(rng: Random, haematoxylin: Field, eosin: Field, laboratory: Laboratory) -> NDArray[np.uint8]:
-    """Beer–Lambert, blur, noise: concentrations become a photograph."""
+    """Turn concentrations into a photograph: Beer–Lambert law, blur, photon noise."""
     thickness = 1 + 0.06 * noise(rng, (eosin.shape[0], eosin.shape[1]), 180)
     stains = np.array([laboratory.haematoxylin, laboratory.eosin]) * (1 + 0.07 * rng.standard_normal((2, 1)))
     density = cv2.transform(np.dstack([haematoxylin, eosin]) * thickness[..., None], stains.T) + np.float32(0.012)

@@ -1,1 +1,1 @@
-"""What a notebook shows of this package's objects: pages of HTML that need nothing else, and sheets of images."""
+"""Notebook displays of this package's objects: self-contained HTML pages, and sheets of images."""

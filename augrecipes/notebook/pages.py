@@ -1,4 +1,4 @@
-"""The page of each object: what it is, in a line, and images of what it does. None takes long, none raises."""
+"""The HTML page of each object: one line of facts, and images of its effect. None takes long, none raises."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from augrecipes.trials.record import Trial
 
 _MOST_BYTES = 64 << 20  # of an image that a step makes
 _TILES = 8  # of a bag
-_CLASSES = 8  # that are named
+_CLASSES = 8  # most classes that are named
 _LARGEST = 1100  # px of an image in a page
 
 Part = Mapping[str, Any] | TextTable  # see templates/page.html.j2
@@ -37,7 +37,7 @@ Page = tuple[object, Sequence[str], Sequence[Part]]  # name, facts and parts
 
 
 def _text(value: object) -> object:
-    """Any text, with what is no character spelt out; the template escapes it."""
+    """Make text encodable, with unprintable characters written as escapes; the template escapes HTML."""
     return harmless(value, keep="\n").encode("utf-8", "replace").decode() if type(value) is str else value
 
 
@@ -47,11 +47,11 @@ ENVIRONMENT = Environment(
 
 
 def html_of(value: Any) -> str:
-    """The page of an object as HTML; where it cannot be made, its `repr`."""
+    """Render the page of an object as HTML; its `repr` where that fails."""
     try:
         with quiet():
             return _rendered(*_page(value))
-    except Exception as error:  # what a notebook shows in passing must never stop it
+    except Exception as error:  # a display must never stop a notebook
         try:
             text = repr(value)
         except Exception:
@@ -64,7 +64,7 @@ def _rendered(name: object, facts: Sequence[str], parts: Sequence[Part] = ()) ->
 
 
 def _images(show: Callable[[], Sheet]) -> Part:
-    """A sheet's images as a JPEG in the page, which has its title and lines itself; or why there are none."""
+    """Embed a sheet as a JPEG, without title and lines, which the page has; or say why there is none."""
     try:
         sheet = show()
         image = within(replace(sheet, title="", lines=()).pixels, _LARGEST)
@@ -106,7 +106,7 @@ def _after_each_step(recipe: Recipe, mode: Mode) -> Part:
 
 
 def _bounded(recipe: Recipe) -> Recipe:
-    """The same samples, but for images that would take long to make."""
+    """Cap a recipe's `max_bytes`, so that no display takes long."""
     return replace(recipe, max_bytes=min(recipe.max_bytes or _MOST_BYTES, _MOST_BYTES))
 
 

@@ -1,4 +1,4 @@
-"""Sheets of a dataset, and of a recipe on an image of one's own or on a drawn one."""
+"""Sheets of a dataset, and of a recipe on the user's image or a drawn one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def of_dataset(
     dataset: Any, samples: int | Sequence[int] | None = None, draws: int | None = None, *, stages: bool = False,
     epoch: int | None = None, pairs: int | None = None,
 ) -> Sheet:  # fmt: skip
-    """Some samples of a dataset; see its `show`."""
+    """Show some samples of a dataset; see its `show`."""
     _check_draws(1 if draws is None else draws)
     facts = dataset.recipe.facts
     alone = facts.annotated and not (stages or draws)
@@ -57,7 +57,7 @@ def _check_draws(draws: int) -> None:
 
 
 def _positions(length: int, samples: int | Sequence[int] | None, usual: int) -> tuple[Sequence[int], int]:
-    """Positions to choose from, and how many of them are shown."""
+    """The positions to choose from, and how many of them to show."""
     if samples is None or (isinstance(samples, int) and not isinstance(samples, bool) and samples > 0):
         return range(length), min(samples or usual, length)
     listed = [] if isinstance(samples, int) else [as_index(index) for index in samples]
@@ -71,7 +71,7 @@ def of_recipe(
     recipe: Recipe, source: Any = None, *, draws: int = 4, stages: bool = False, mode: Mode = "train", seed: int = 0,
     epoch: int = 0, optimize: Optimize | None = None, **targets: Any,
 ) -> Sheet:  # fmt: skip
-    """What a recipe does to an image; see `Recipe.show`."""
+    """Show what a recipe does to an image; see `Recipe.show`."""
     _check_draws(draws)
     how: dict[str, Any] = {"mode": mode, "optimize": optimize, "seed": seed}
     tiles, named = recipe.facts.tiles, ", ".join(targets)
@@ -99,10 +99,10 @@ def of_recipe(
 
 
 def of_difference(a: Recipe, b: Recipe, mode: Mode) -> Sheet:
-    """Both recipes on a drawn sample, and how far their results are apart.
+    """Show both recipes on a drawn sample, and the difference of their results.
 
     Raises:
-        DataError: they are of two kinds, or cannot run on it.
+        DataError: the recipes are of two kinds, or cannot run on the sample.
     """
 
     def show(sample: Any) -> Sheet:
@@ -113,19 +113,19 @@ def of_difference(a: Recipe, b: Recipe, mode: Mode) -> Sheet:
 
 
 def _are_files(source: Any) -> bool:
-    """Whether it is a path, or paths by target."""
+    """Whether a source is a path, or paths by target."""
     values = list(source.values()) if isinstance(source, Mapping) else [source]
     return bool(values) and all(isinstance(value, str | os.PathLike) for value in values)
 
 
 @contextmanager
 def as_data(recipe: Recipe, sample: Any, name: str) -> Iterator[Any]:
-    """One sample as data that a recipe reads: a source, or while it lasts a folder, of tiles.
+    """Provide one sample as data that a recipe reads: a source, or a temporary folder of tiles.
 
     Args:
         recipe: of any kind.
-        sample: the targets; of a bag a list of tiles.
-        name: stands for its path.
+        sample: the targets; for a bag a list of tiles.
+        name: shown in place of a path.
     """
     if not recipe.facts.tiles:
         source = _OneSample([sample])
@@ -147,7 +147,7 @@ class _OneSample(list[Any]):
 
 
 def _on_drawn(recipe: Recipe, mode: Mode, show: Callable[[Any], Sheet]) -> Sheet:
-    """What `show` makes of a drawn sample: the targets of one, of bags a list of tiles.
+    """Call `show` on a drawn sample: its targets, or for bags a list of tiles; retry at a larger size.
 
     Raises:
         DataError: the recipe cannot run on it.
@@ -159,7 +159,7 @@ def _on_drawn(recipe: Recipe, mode: Mode, show: Callable[[Any], Sheet]) -> Sheet
 
 
 def _sample(recipe: Recipe, mode: Mode, size: tuple[int, int]) -> Any:
-    """A landscape, tissue of a slide, its tiles, or a scene at each scale whose files the recipe reads."""
+    """Draw a landscape, tissue, tiles of a slide, or a scene at each scale that the recipe reads."""
     if recipe.facts.tiles:
         return [_tissue((size[0] // 2, size[0] // 2), number) for number in range(_TILES)]
     if recipe.facts.scales:
@@ -183,7 +183,7 @@ def _tissue(size: tuple[int, int], number: int) -> NDArray[np.uint8]:
 
 
 def targets_on(recipe: Recipe, image: np.ndarray) -> dict[str, Any]:
-    """An image, H×W×3 uint8, and beside it what the recipe's inputs are about: a mask, a box, a point."""
+    """Add to an image, H×W×3 uint8, the targets of the recipe's inputs: a mask, a box, a point."""
     height, width = image.shape[:2]
     targets: dict[str, Any] = {"image": image}
     if recipe.inputs.mask == "required" or any(records.op_record(step.name).needs == "mask" for step in recipe.walk()):

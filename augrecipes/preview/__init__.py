@@ -1,4 +1,4 @@
-"""Contact sheets: sources down the side, and to the right of each what the recipe makes of it."""
+"""Contact sheets: one source image a row, and to its right what the recipe makes of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.preview.rows import SheetRequest, annotated, left_out, output_text
 from augrecipes.preview.sheet import Sheet, checked_path, save_sheet
-from augrecipes.preview.stretch import showing, stretch_of
+from augrecipes.preview.stretch import show_channels, stretch_of
 from augrecipes.progress import Progress
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Mode, Optimize, Recipe
@@ -50,29 +50,28 @@ def preview(
             recipe of kind pair: a folder, or a list of them, for each target, `{"hr": ..., "lr": ...}`, or a CSV file
             as `PairedImages(files=...)` reads it. For one of kind bag: a folder of bags, or a CSV file as
             `TileBags(files=...)` reads it.
-        out: the file to write, `.png` or `.jpg`; missing folders are made.
-        rows: sources, spread evenly over the data and its classes.
-        columns: draws of each source, one epoch each (`eval` has one); of bags the tiles, in two epochs. None: 6
+        out: the file to write, `.png` or `.jpg`; missing folders are created.
+        rows: number of sources, spread evenly over the data and its classes.
+        columns: draws of each source, one epoch each (`eval` has one); for bags the tiles, in two epochs. None: 6
             draws, or 12 tiles.
-        seed: of the draws; the sheet shows what a Dataset with this seed hands out.
+        seed: of the draws; the sheet shows what a dataset with this seed returns.
         epoch: of the first draw.
-        stages: show one draw after every step instead.
-        batch: show so many samples as one batch instead, as they are and mixed by the recipe's `batch:`.
-        pairs: show so many pairs instead, low resolution enlarged beside high, and the steps that degraded it.
+        stages: show one draw, after every step, instead.
+        batch: show so many samples as one batch instead, before and after the recipe's `batch:` mixes them.
+        pairs: show so many pairs instead, the low resolution enlarged beside the high, with the degrading steps.
         mode: `train` or `eval`.
         optimize: `none`, `exact` or `fast`; None takes the recipe's own choice.
         masks: folder of masks that match the images' names.
-        channels: of images of several, one that is shown as grey, or three as red, green and blue, by name or number.
-            Otherwise those that are called so (r, g, b or red, green, blue), or the first three.
-        progress: called with (sources done, sources in all).
+        channels: one channel to show as grey, or three as red, green and blue, by name or number. By default those
+            named r, g, b or red, green, blue, or else the first three.
+        progress: called with (sources done, total).
 
     Returns:
         The path written.
 
     Raises:
         RecipeError: the recipe is not valid, or cannot be compiled.
-        DataError: there is no image that can be read, targets do not suit the recipe, or the file cannot be written
-            as asked.
+        DataError: no image can be read, the targets do not suit the recipe, or the file cannot be written.
 
     Files that cannot be read are left out, named at the foot of the sheet, and logged.
 
@@ -106,14 +105,14 @@ def sample_grid(
     progress: Progress | None = None,
     **compiled: Any,
 ) -> NDArray[np.uint8]:
-    """The sheet that `preview` writes, uint8 H×W×3 RGB; arguments and errors are the same."""
+    """Draw the sheet that `preview` writes, uint8 H×W×3 RGB; arguments and errors are the same."""
     if rows < 1 or (columns is not None and columns < 1):
         raise DataError(f"a preview needs at least one row and one column, got {rows} and {columns}")
     recipe = as_recipe(recipe)
     if masks is not None and not recipe.facts.annotated:
         raise DataError(f"{recipe.name} is of kind {recipe.kind}, which has no masks")
     if channels:
-        recipe = replace(recipe, inputs=showing(recipe.inputs, channels))
+        recipe = replace(recipe, inputs=show_channels(recipe.inputs, channels))
     usual = 12 if recipe.facts.tiles else 1 if recipe.facts.views else 6
     if batch is not None and pairs is not None:
         raise DataError("a sheet shows `pairs` or a `batch`: leave one of them out")
@@ -124,7 +123,7 @@ def sample_grid(
 
 
 def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of a recipe, before it is drawn; DataError where nothing can be shown, or not so."""
+    """Lay out the sheet of a recipe; DataError where nothing can be shown, or the request does not suit it."""
     if request.pairs is not None and not recipe.facts.scales:
         raise DataError(
             f"`pairs` are of recipes of kind pair, and {recipe.name} is of kind {recipe.kind}: leave it out"
@@ -135,11 +134,11 @@ def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
     return sheet
 
 
-_LEAST = 0.005  # of a class, to be named
+_LEAST = 0.005  # share of a class that is named
 
 
 def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
-    """The sheet of one batch, of as many samples as the request has rows, before and after.
+    """Lay out the sheet of one batch before and after mixing; it has as many samples as the request has rows.
 
     Raises:
         RecipeError: the recipe has no `batch:`, or not in this mode.
@@ -188,7 +187,7 @@ def batch_sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
 
 
 def _label_text(label: Any, names: Mapping[int, str]) -> str:
-    """A label, or the shares of classes, in words.
+    """Format a label, or the shares of classes.
 
     >>> _label_text(np.array([0.25, 0.0, 0.75]), {0: "cat", 2: "dog"})
     '0.75 dog, 0.25 cat'

@@ -1,4 +1,4 @@
-"""What stands on a sheet, and how large: rows of groups of captioned images. It knows nothing of recipes."""
+"""The layout of sheets: rows of groups of captioned images, and their sizes; independent of recipes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from augrecipes.preview.display import RgbImage, at_size, size_in
+from augrecipes.preview.display import RgbImage, resize_to, size_in
 
 MAX_WIDTH, MARGIN, HEADER = 2400, 36, 24  # px: of the sheet, around it, and of a line of headers
-NARROW = 620  # px: of a sheet whose text a phone can show
-APART, BESIDE, FOOT, GAP, BETWEEN = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
-_LARGEST, _SMALLEST, _ENOUGH = 256, 56, 150  # px: of a cell; groups go on more lines until cells have enough
+NARROW = 620  # px: of a sheet whose text is legible on a phone
+GROUP_GAP, CELL_GAP, FOOT, LINE_GAP, ROW_GAP = 18, 4, 27, 10, 18  # px: groups, cells, captions, lines of groups, rows
+_LARGEST, _SMALLEST, _ENOUGH = 256, 56, 150  # px: of a cell; groups wrap to more lines until cells have `_ENOUGH`
 _SOURCE = 160, 640  # px, the least and the most of a source's width
-_WIDER = 2.6  # than a cell the source may be
+_WIDER = 2.6  # the most that a source may be wider than a cell
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One image.
+    """One image of a sheet.
 
     Attributes:
-        image: uint8 h×w×3 RGB of any size; None for one that is not there: its place stays empty.
+        image: uint8 h×w×3 RGB of any size; None leaves its place empty.
         caption: the line under it, or in its empty place.
-        over: draws on the image when it has the size that it is shown at, given the factor of its scaling.
+        over: draws annotations on the image at display size; called with it and its scale factor.
     """
 
     image: RgbImage | None
@@ -31,9 +31,9 @@ class Cell:
     over: Callable[[RgbImage, float], None] | None = None
 
     def at(self, size: tuple[int, int]) -> RgbImage:
-        """The image at a height and width, with what is drawn over it."""
+        """Scale the image to a height and width, and draw its annotations."""
         assert self.image is not None
-        shown = at_size(self.image, size)
+        shown = resize_to(self.image, size)
         if self.over is not None:
             shown = shown.copy()
             self.over(shown, shown.shape[0] / self.image.shape[0])
@@ -47,8 +47,8 @@ class CellGroup:
     Attributes:
         cells: left to right; all are shown at one size.
         header: the line above.
-        quiet: it says little: a source, or a step that changed nothing; its header is grey.
-        tag: a short text on the colour of that number, before the header.
+        quiet: the header is grey: a source, or a step that changed nothing.
+        tag: a short text and a colour number, drawn before the header.
         notes: wrapped lines below its cells.
     """
 
@@ -73,8 +73,8 @@ class SheetRow:
     """What a sheet shows of one sample.
 
     Attributes:
-        groups: in reading order; they fill lines.
-        source: what stands to their left: a source, a scene, a map.
+        groups: in reading order; they wrap to lines.
+        source: shown to their left: a source, a scene, a map.
         caption: under the source.
         notes: smaller lines under the caption.
     """
@@ -109,17 +109,17 @@ class SheetLayout:
     @property
     def group_width(self) -> int:
         """Width of a group."""
-        return self.cells * (self.cell[1] + BESIDE) - BESIDE
+        return self.cells * (self.cell[1] + CELL_GAP) - CELL_GAP
 
     @property
     def width(self) -> int:
         """Width of the whole sheet."""
-        left = self.source[1] + APART if self.source[1] else 0
-        return 2 * MARGIN + left + self.across * (self.group_width + APART) - APART
+        left = self.source[1] + GROUP_GAP if self.source[1] else 0
+        return 2 * MARGIN + left + self.across * (self.group_width + GROUP_GAP) - GROUP_GAP
 
 
 def layout_of(rows: Sequence[SheetRow], most_across: int | None = None, most: int = MAX_WIDTH) -> SheetLayout:
-    """The layout with the fewest lines on which cells are large enough, or else as large as may be; `most` px wide.
+    """Choose the layout with the fewest lines whose cells are large enough, or else as large as fits `most` px.
 
     >>> import numpy as np
     >>> pair = CellGroup([Cell(np.zeros((48, 48, 3), np.uint8)), Cell(np.zeros((192, 192, 3), np.uint8))])
@@ -145,7 +145,7 @@ def layout_of(rows: Sequence[SheetRow], most_across: int | None = None, most: in
 def _layout_with(rows: Sequence[SheetRow], across: int, lines: int, room: int) -> SheetLayout:
     """The layout whose cells are at most `room` high and wide."""
     sources = [row.source for row in rows if row.source is not None]
-    last = [row.groups[-1] for row in rows if row.groups]  # what comes out in the end
+    last = [row.groups[-1] for row in rows if row.groups]  # the final outputs
     sizes = sorted((group.sizes for group in last or sources if group.sizes), key=max)
     cell = size_in(sizes[len(sizes) // 2], (room, room)) if sizes else (room, room)
     cells = max((len(group.cells) for row in rows for group in row.groups), default=1)

@@ -1,7 +1,7 @@
-"""From what a pipeline returns back to what an eye can see: uint8 H×W×3 RGB at a size that it shows at; and text.
+"""Convert a pipeline's images for display, uint8 H×W×3 RGB; and draw text.
 
-Text is drawn with the best font that OpenCV has. Pillow's own font has 111 characters: no ×, – or →, and none of the
-letters with accents that names of files have.
+Text is drawn with the best font that OpenCV has. Pillow's built-in font has 111 characters: no ×, – or →, and none of
+the accented letters that file names have.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ INK: Colour = (34, 36, 40)
 QUIET: Colour = (118, 120, 126)
 
 _INPUT = Output(layout="hwc")
-_EMPTIER = 1.35  # so much smaller than their box may images be for the sake of whole pixels
+_EMPTIER = 1.35  # the most that images may be smaller than their box for an integer scale
 _QUALITY = 84  # of JPEGs in pages
-_SEEN = 0.998  # the share of pixels that the amplified difference leaves below its darkest
+_SEEN = 0.998  # the share of pixels that amplification must not saturate
 _WEIGHTS = {False: 400, True: 650}
 _HERSHEY_PX = 30.0  # height of OpenCV 4's stroke font at scale 1, ascender to descender
 
 
 def size_text(image: NDArray[Any]) -> str:
-    """Width and height of an image H×W[×C], px.
+    """Format the width and height of an image H×W[×C] in px.
 
     >>> size_text(np.zeros((2, 3)))
     '3×2'
@@ -46,11 +46,11 @@ def size_text(image: NDArray[Any]) -> str:
 
 
 def rgb_of_input(image: NDArray[Any], stretch: Stretch = PLAIN) -> RgbImage:
-    """An image on its way through the steps (uint8 0..255 or float32 0..1, H×W[×C]) as an image.
+    """Convert an image between steps (uint8 0..255 or float32 0..1, H×W[×C]) to RGB for display.
 
     Args:
-        image: as a step has left it.
-        stretch: of images of 16 bits, and floats that have a depth.
+        image: a source, or a step's result.
+        stretch: how 16-bit images and deep floats are shown.
 
     >>> rgb_of_input(np.ones((2, 3), np.float32))[0, 0].tolist()
     [255, 255, 255]
@@ -63,11 +63,11 @@ def rgb_of_input(image: NDArray[Any], stretch: Stretch = PLAIN) -> RgbImage:
 
 
 def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN) -> RgbImage:
-    """The last step's image as an image: layout, normalisation, range and colour order undone.
+    """Convert an output to RGB for display: undo layout, normalisation, range and colour order.
 
     Args:
         image: as the pipeline returned it.
-        output: what the recipe asked for.
+        output: the recipe's output format.
         stretch: as for `rgb_of_input`.
 
     >>> image = np.zeros((3, 4, 6), np.float32)
@@ -91,21 +91,21 @@ def rgb_of_output(image: NDArray[Any], output: Output, stretch: Stretch = PLAIN)
 def _three_channels(
     levels: NDArray[Any], color: str, stretch: Stretch, missing: NDArray[np.bool_] | None = None
 ) -> RgbImage:
-    """The channels that are shown, of levels of 0..255: one is grey, three are red, green and blue."""
+    """Select the displayed channels of levels 0..255: one becomes grey, three red, green and blue."""
     count = levels.shape[2]
     numbers = stretch.channels(count)
-    if color == "bgr" and count >= 3:  # the first three have changed places
+    if color == "bgr" and count >= 3:  # the first three are in reverse order
         numbers = [2 - number if number < 3 else number for number in numbers]
     shown = levels[..., numbers if len(numbers) > 1 else numbers * 3]
     if shown.dtype != np.uint8:
-        shown = np.rint(np.fmin(np.fmax(shown, 0), 255)).astype(np.uint8)  # what is no number becomes 0
+        shown = np.rint(np.fmin(np.fmax(shown, 0), 255)).astype(np.uint8)  # NaN becomes 0
     if missing is not None:
         shown[missing] = NODATA
     return np.ascontiguousarray(shown)
 
 
 def levels_of(image: NDArray[Any], output: Output) -> NDArray[np.float32]:
-    """An output as levels of 0..255, float32 H×W×C.
+    """Convert an output to levels of 0..255, float32 H×W×C.
 
     >>> levels_of(np.ones((3, 4, 5), np.float32), Output(range=(-1.0, 1.0)))[0, 0].tolist()
     [255.0, 255.0, 255.0]
@@ -125,24 +125,24 @@ def _channels_last(image: NDArray[Any], output: Output) -> NDArray[Any]:
 
 
 def within(image: RgbImage, largest: int) -> RgbImage:
-    """The image, made small where it is more than `largest` px high or wide; proportions are kept.
+    """Shrink an image to at most `largest` px a side, keeping its aspect ratio; never enlarge.
 
     >>> within(np.zeros((10, 40, 3), np.uint8), 20).shape
     (5, 20, 3)
     """
     height, width = image.shape[:2]
     scale = largest / max(height, width)
-    return image if scale >= 1 else at_size(image, (max(round(height * scale), 1), max(round(width * scale), 1)))
+    return image if scale >= 1 else resize_to(image, (max(round(height * scale), 1), max(round(width * scale), 1)))
 
 
 def jpeg_uri(image: RgbImage) -> str:
-    """The image as a JPEG inside the page that shows it: an address that holds it all."""
+    """Encode an image as the data URI of a JPEG."""
     _, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     return f"data:image/jpeg;base64,{base64.b64encode(data.tobytes()).decode()}"
 
 
-def at_size(image: RgbImage, size: tuple[int, int]) -> RgbImage:
-    """The image at a height and width: pixels that grow to squares stay sharp, what shrinks is averaged."""
+def resize_to(image: RgbImage, size: tuple[int, int]) -> RgbImage:
+    """Resize an image to a height and width: nearest at large or integer factors, else cubic; area to shrink."""
     whole = size[0] % image.shape[0] == 0 and size[1] % image.shape[1] == 0
     large = size[0] >= 3 * image.shape[0]
     grows = cv2.INTER_NEAREST if whole or large else cv2.INTER_CUBIC
@@ -151,7 +151,7 @@ def at_size(image: RgbImage, size: tuple[int, int]) -> RgbImage:
 
 
 def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int, int]:
-    """The size at which a box shows images of one scene: whole pixels of the largest, or else of the smallest.
+    """The size at which a box shows images of one scene: at an integer scale of the largest or the smallest, if any.
 
     Args:
         sizes: heights and widths of the images, px.
@@ -173,7 +173,7 @@ def size_in(sizes: Sequence[tuple[int, int]], box: tuple[int, int]) -> tuple[int
 
 
 def amplified(difference: NDArray[np.float32]) -> tuple[RgbImage, int]:
-    """A difference as an image, and the power of two, at most 64, that makes it visible and hides little of it.
+    """Draw a difference, amplified by the largest power of two up to 64 that saturates almost no pixel; return both.
 
     Args:
         difference: absolute, levels of 0..255, H×W.
@@ -187,7 +187,7 @@ def amplified(difference: NDArray[np.float32]) -> tuple[RgbImage, int]:
 
 
 def ink(strength: NDArray[np.float32]) -> RgbImage:
-    """Strengths of 0..1, H×W, as an image: 0 is the empty page, 1 is ink.
+    """Draw strengths of 0..1, H×W: 0 is the empty page, 1 is ink.
 
     >>> ink(np.zeros((1, 2), np.float32)).shape
     (1, 2, 3)
@@ -215,14 +215,14 @@ def width_px(text: str, size_px: int, *, bold: bool = False) -> int:
 
 
 def fit(text: str, room_px: int, size_px: int, *, bold: bool = False, middle: bool = False) -> str:
-    """The text, shortened with an ellipsis where it is wider than `room_px`.
+    """Shorten a text with an ellipsis to at most `room_px`.
 
     Args:
         text: one line.
-        room_px: the width there is.
+        room_px: available width.
         size_px: size of the font.
         bold: as it will be drawn.
-        middle: cut in the middle, where names of files differ least.
+        middle: cut in the middle, where file names differ least.
 
     >>> fit("RandomResizedCrop", 60, 13).endswith("…")
     True
@@ -252,7 +252,7 @@ def render_text(
 
     Args:
         canvas: uint8 H×W×3.
-        text: one line; what cannot be printed becomes a question mark.
+        text: one line; unprintable characters become question marks.
         at: x of the left end or of the middle (see `align`), and y of the baseline.
         size_px: size of the font.
         colour: RGB.
@@ -276,12 +276,12 @@ def _face() -> Any:
 
 
 def _printable(text: str) -> str:
-    """The text without line breaks, controls and the halves of broken names."""
+    """Replace line breaks, control characters and lone surrogates by question marks."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _ascii(text: str) -> str:
-    """What OpenCV 4 can draw."""
+    """Reduce a text to the ASCII that OpenCV 4 can draw."""
     for fancy, plain in (("…", "..."), ("×", "x"), ("·", "|"), ("→", "->"), ("–", "-")):
         text = text.replace(fancy, plain)
     return text.encode("ascii", "replace").decode()

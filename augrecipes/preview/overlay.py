@@ -1,4 +1,4 @@
-"""What is drawn over an image: masks, boxes, keypoints and outlines of crops."""
+"""Draw masks, boxes, keypoints and outlines of crops over an image."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from augrecipes.preview.display import Colour, RgbImage, render_text, width_px
 
 Place = tuple[int, int, int, int]  # of a tag: left, top, right, bottom; px, ends exclusive
 
-# Okabe and Ito's colours (2008), which colour-blind people tell apart; more are made by turning the hue.
+# Okabe and Ito's colour-blind safe palette (2008); further colours rotate the hue.
 _NAMED: tuple[Colour, ...] = (
     (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167),
 )  # fmt: skip
-_IGNORED = 255  # what segmentation masks call pixels that do not count
-_STRIPES: tuple[Colour, Colour] = (250, 250, 250), (40, 40, 40)  # one is seen on any image
+_IGNORED = 255  # the usual label of ignored pixels in segmentation masks
+_STRIPES: tuple[Colour, Colour] = (250, 250, 250), (40, 40, 40)  # one of them shows on any image
 _FILL = 0.26
 _LABEL_PX = 11
 _TAG_PX = 14  # height of a tag
@@ -29,7 +29,7 @@ _LABELLED = 16  # with more boxes than this, text would hide the image; colours 
 
 
 def colour_of(number: int) -> Colour:
-    """A colour for an id or a class; the same number is always the same colour.
+    """The colour of an id or a class; the same number always has the same colour.
 
     >>> colour_of(1), colour_of(1) == colour_of(2)
     ((230, 159, 0), False)
@@ -41,7 +41,7 @@ def colour_of(number: int) -> Colour:
 
 
 def render_mask(image: RgbImage, mask: NDArray[Any]) -> None:
-    """Tint and outline every id of a mask, in place. 0 stays clear; 255 is hatched where ids are 8 bit: ignored.
+    """Tint and outline every id of a mask, in place. 0 stays clear; 255 is hatched as ignored in 8-bit masks.
 
     Args:
         image: uint8 H×W×3.
@@ -66,7 +66,7 @@ def render_mask(image: RgbImage, mask: NDArray[Any]) -> None:
 def render_boxes(
     image: RgbImage, boxes: NDArray[Any], labels: Sequence[Any], scale: float, classes: Sequence[str] = ()
 ) -> None:
-    """Draw boxes, and the labels of a few where there is room for them, in place.
+    """Draw boxes in place, with their labels where there is room and the boxes are few.
 
     Args:
         image: uint8 H×W×3.
@@ -116,8 +116,8 @@ def render_crops(image: RgbImage, crops: Sequence[tuple[float, float, float, flo
     Args:
         image: uint8 H×W×3.
         crops: y0, x0, y1, x1 in px of the image, ends exclusive.
-        names: what stands in the tags, short; the k-th crop has the colour `colour_of(k + 1)`. A tag for which there is
-            no room is left out.
+        names: short texts of the tags; the k-th crop has the colour `colour_of(k + 1)`. A tag without room is left
+            out.
     """
     height, width = image.shape[:2]
     corners, tags = [], []
@@ -139,7 +139,7 @@ def render_crops(image: RgbImage, crops: Sequence[tuple[float, float, float, flo
 
 
 def _render_tags(image: RgbImage, tags: Iterable[tuple[str, Colour, int, Sequence[tuple[int, int]]]]) -> None:
-    """Tags, by name, colour, width and the top left corners that would do: at the first on the image that is free."""
+    """Draw tags (name, colour, width, candidate top left corners), each at its first corner that is free."""
     occupied: list[Place] = []
     for name, colour, width, corners in tags:
         for x, y in corners:
@@ -152,7 +152,7 @@ def _render_tags(image: RgbImage, tags: Iterable[tuple[str, Colour, int, Sequenc
 
 
 def render_tag(image: RgbImage, place: Place, name: str, colour: Colour) -> None:
-    """A short text in the middle of a filled box, in place."""
+    """Draw a short text in the middle of a filled box, in place."""
     left, top, right, bottom = place
     cv2.rectangle(image, (left, top), (right - 1, bottom - 1), colour, -1)
     ink = (20, 20, 20) if sum(c * w for c, w in zip(colour, (2, 5, 1), strict=True)) > 8 * 105 else (255, 255, 255)

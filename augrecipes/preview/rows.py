@@ -1,4 +1,4 @@
-"""What the sheets of all kinds share: which samples are shown and drawn, which are left out, and texts and cells."""
+"""Rows shared by the sheets of all kinds: choose and draw samples, skip broken ones, and build texts and cells."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ logger = logging.getLogger("augrecipes")
 
 T = TypeVar("T")
 
-_SPARE_TRIES = 50  # broken files that are passed over before the sheet is given up
+_SPARE_TRIES = 50  # broken files that are skipped before the sheet fails
 _ONE = 3  # axes of one image
 _LISTED = 6  # files that the foot of a sheet names
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnSample:
-    """What was drawn of one sample.
+    """One sample and its draws.
 
     Attributes:
         sample: as it was read.
-        outputs: what came out, epoch by epoch.
-        stages: each step, and the images after it, by target.
+        outputs: the pipeline's outputs, one for each epoch.
+        stages: each step's label, and the images after it, by target.
     """
 
     sample: Sample
@@ -54,16 +54,16 @@ class SheetRequest:
     """What a sheet is to show.
 
     Attributes:
-        data: the files, as `augrecipes.preview` takes them; or samples that a dataset holds.
-        rows: samples.
-        columns: draws of each, or tiles; 0: of images one draw, side by side without their sources.
+        data: the files, as `augrecipes.preview` takes them; or samples of a dataset.
+        rows: number of samples.
+        columns: draws of each, or tiles; 0: one draw of each image, side by side without sources.
         epoch: of the first draw.
-        stages: one draw, after every step, instead.
-        compiled: `mode`, `optimize` and `seed`; of a dataset its own.
+        stages: show one draw, after every step, instead.
+        compiled: `mode`, `optimize` and `seed`; a dataset has its own.
         masks: a folder of masks.
-        progress: called with (rows done, rows in all).
-        pairs: of a recipe of kind pair, so many degraded tiles beside what they were made of, instead.
-        at_hand: a pipeline and what it is shown on, where these have been opened already.
+        progress: called with (rows done, total).
+        pairs: for a recipe of kind pair, show so many degraded tiles beside their originals instead.
+        pipeline_and_data: a pipeline and its data, where these are open already.
     """
 
     data: Data | DatasetView
@@ -75,19 +75,19 @@ class SheetRequest:
     masks: StrPath | None = None
     progress: Progress | None = None
     pairs: int | None = None
-    at_hand: tuple[Any, RecipeSource | DatasetView] | None = None
+    pipeline_and_data: tuple[Any, RecipeSource | DatasetView] | None = None
 
     def opened(self, recipe: Recipe, **compiled: Any) -> tuple[Any, RecipeSource | DatasetView]:
-        """The recipe, compiled (with these arguments, too), and what it is shown on."""
-        if self.at_hand is not None:
-            return self.at_hand
+        """Compile the recipe, with these arguments added, and open the data."""
+        if self.pipeline_and_data is not None:
+            return self.pipeline_and_data
         if isinstance(self.data, DatasetView):
             return self.data.pipeline(**compiled), self.data
         pipeline = recipe.compile(**compiled, **self.compiled)
         return pipeline, open_data(recipe, pipeline.targets, self.data, self.masks)
 
     def drawn(self, pipeline: Pipeline, files: Any) -> tuple[list[DrawnSample], list[DataError]]:
-        """Samples and what the pipeline makes of them, and what was left out; DataError where there is none."""
+        """Draw samples; return them and the errors of skipped ones. DataError where none can be drawn."""
         draws = 1 if self.stages or pipeline.mode == "eval" else self.columns or 1
 
         def draw(index: int) -> DrawnSample:
@@ -102,18 +102,18 @@ class SheetRequest:
         return self.shown(files, draw)
 
     def shown(self, files: Any, show: Callable[[int], T]) -> tuple[list[T], list[DataError]]:
-        """As `show_rows`, of the data asked for."""
+        """Call `show_rows` on the request's data."""
         words = self.data.words if isinstance(self.data, DatasetView) else words_of(self.data)
         return show_rows(len(files), self.rows, show, data=words, path=files.path, progress=self.progress)
 
     def lines(self, pipeline: Pipeline, often: str, output: str, *more: str) -> list[str]:
-        """What stands under the title: the recipe in words, and what made the sheet.
+        """Write the lines under the title: the recipe's description, and the settings of the sheet.
 
         Args:
-            pipeline: made it.
-            often: how often draws are made in training.
-            output: what comes out.
-            more: facts.
+            pipeline: draws the samples.
+            often: how often training draws anew, in words.
+            output: dtype and shape of the output.
+            more: further facts.
         """
         recipe, mode = pipeline.recipe, pipeline.mode
         if mode == "eval":
@@ -126,7 +126,7 @@ class SheetRequest:
 
 
 def images_of(out: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
-    """The images of a sample one by one: its name, in words, the image, and what lies on it.
+    """Yield the images of a sample: target name, name in words, image, and its annotations.
 
     >>> sample = {"a": np.zeros((2, 3, 9, 9)), "a_mask": [7, 8]}
     >>> [(words, beside) for _, words, _, beside in images_of(sample, "a")]
@@ -150,18 +150,18 @@ def show_rows(
     path: Callable[[int], str],
     progress: Progress | None = None,
 ) -> tuple[list[T], list[DataError]]:
-    """Show up to `rows` of `total` sources, spread evenly over them; those that cannot be shown are passed over.
+    """Show up to `rows` of `total` sources, spread evenly over them; skip those that cannot be shown.
 
     Args:
-        total: sources that there are.
+        total: number of sources.
         rows: sources to show.
-        show: makes a row of a source; its DataError passes the source over.
-        data: a word for the sources, for the error when nothing can be shown.
-        path: the file of a source.
-        progress: called with (rows done, rows in all).
+        show: makes the row of a source; a DataError skips the source.
+        data: names the sources in the error where nothing can be shown.
+        path: returns the file of a source.
+        progress: called with (rows done, total).
 
     Returns:
-        The rows, and what was wrong with the sources that were passed over.
+        The rows, and the errors of the skipped sources.
 
     Raises:
         DataError: nothing can be shown.
@@ -192,7 +192,7 @@ def show_rows(
 
 
 def left_out(skipped: Sequence[DataError]) -> list[str]:
-    """Lines that name what is left out; the same is logged."""
+    """Write lines that name the skipped sources, and log them."""
     for error in skipped:
         logger.warning("preview leaves out %s", error)
     lines = [f"left out: {error}" for error in skipped[:_LISTED]]
@@ -200,12 +200,12 @@ def left_out(skipped: Sequence[DataError]) -> list[str]:
 
 
 def draws(pipeline: Pipeline) -> bool:
-    """Whether anything is drawn: in evaluation only where a recipe insists on a random step."""
+    """Whether the pipeline is random: in evaluation only where the recipe keeps a random step."""
     return pipeline.mode == "train" or any(random_in_eval(pipeline.recipe))
 
 
 def output_text(image: NDArray[Any]) -> str:
-    """Dtype and shape of what comes out.
+    """Format the dtype and shape of an output.
 
     >>> output_text(np.zeros((3, 8, 9), np.float32))
     'float32 3×8×9'
@@ -214,7 +214,7 @@ def output_text(image: NDArray[Any]) -> str:
 
 
 def label_text(table: Any, row: int) -> str:
-    """The label of a row of a table, by its name where it has one; empty without."""
+    """Format the label of a table's row, by name where it has one; empty without a label."""
     label = table.label_of(table.units_of(row)[0]) if table.labels is None else label_at(table.labels, row)
     names = {number: name for name, number in (table.class_to_idx or {}).items()}
     if np.ndim(label):  # of several classes
@@ -230,7 +230,7 @@ def annotated(
     box_input, point_input = recipe.inputs.boxes, recipe.inputs.keypoints
 
     def over(shown: RgbImage, scale: float) -> None:
-        # Colours of ids under colours of boxes say nothing: a detector's image shows the mask only if it needs it.
+        # Mask colours under box colours confuse: with boxes, the mask is shown only if the recipe requires it.
         if mask is not None and (recipe.inputs.mask == "required" or boxes is None or box_input is None):
             render_mask(shown, np.asarray(mask))
         if boxes is not None and len(boxes) and box_input:
@@ -244,12 +244,12 @@ def annotated(
 
 
 def difference_group(difference: NDArray[np.float32], none: str, unit: str = "") -> CellGroup:
-    """How far two images are apart, amplified until it can be seen; `none` says that they are not.
+    """Show the difference of two images, amplified until it is visible.
 
     Args:
         difference: absolute, levels of 0..255, H×W.
-        none: the header where all of them are 0.
-        unit: what stands behind the largest.
+        none: the header where all of it is 0.
+        unit: suffix of the largest difference.
     """
     (image, times), most = amplified(difference), float(difference.max())
     return CellGroup([Cell(image)], f"difference × {times} · most {most:.3g}{unit}" if most else none, quiet=not most)
@@ -263,15 +263,15 @@ def comparison_row(
     difference: CellGroup,
     notes: Sequence[str],
 ) -> SheetRow:
-    """A sample's target as several recipes make it, beside its source, and the difference.
+    """Show a target as several recipes make it, beside its source, with the difference.
 
     Args:
         sample: as it was read.
         name: of the target.
-        origin: of the target that it is made of.
-        sides: a label, the recipe, what it made, and how that is shown.
-        difference: stands last.
-        notes: what there is to say of it.
+        origin: name of the source target that it is made from.
+        sides: label, recipe, outputs and stretch of each.
+        difference: the last group.
+        notes: added to the line under the source.
     """
     groups, facts = [], sides[0][1].facts
     for label, recipe, out, stretch in sides:
@@ -291,12 +291,12 @@ def stage_groups(
     stages: Iterable[tuple[str, Mapping[Any, NDArray[Any]]]],
     cells: Callable[[Mapping[Any, NDArray[Any]]], list[Cell]],
 ) -> list[CellGroup]:
-    """The images after each step; its header is grey where the step changed nothing.
+    """Show the images after each step, with a grey header where the step changed nothing.
 
     Args:
         images: before the first step, by name.
         stages: each step's label, and the images after it.
-        cells: of such images.
+        cells: makes the cells of such images.
     """
     groups, before = [], images
     for label, after in stages:

@@ -1,4 +1,4 @@
-"""Further targets of a scene (`targets:`) as images: what eyes see of depths, vectors and normals."""
+"""Show the further targets of a scene (`targets:`) as images: depths, vectors, normals and labels."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from augrecipes.preview.stretch import stretch_of
 from augrecipes.recipe.model import Inputs, Output, Recipe
 from augrecipes.recipe.targets import Target
 
-_LONG = 98  # the percentile of lengths whose colours are full
+_LONG = 98  # the percentile of vector lengths at full saturation
 
 
 def target_cells(recipe: Recipe, sample: Mapping[str, Any]) -> list[Cell]:
-    """A cell for each further target of a sample, as it leaves."""
+    """Make a cell for each further target among a sample's outputs."""
     targets = {name: target for name, target in recipe.targets.items() if name in sample}
     return [Cell(rgb_of_target(np.asarray(sample[name]), one, recipe.output), name) for name, one in targets.items()]
 
 
 def rgb_of_target(array: NDArray[Any], target: Target, output: Output) -> RgbImage:
-    """A target, as it leaves, as an image: labels in colours, other numbers stretched as deep images are, the direction
-    of vectors as a hue and their length as its strength, normals in red, green and blue.
+    """Convert a target of the output to RGB for display.
+
+    Labels get colours, other numbers are stretched like deep images, vectors show their direction as hue and their
+    length as saturation, and normals are mapped to red, green and blue.
 
     >>> rgb_of_target(np.array([[0.0, 9.0]], np.float32), Target("mask"), Output())[0, :, 0].tolist()
     [0, 255]

@@ -1,6 +1,6 @@
-"""A sheet of captioned images: laid out and drawn when its pixels are asked for, saved, or shown by a notebook.
+"""A sheet of captioned images, drawn on demand: for its pixels, a file, or a notebook.
 
-Its parts are images that are put side by side, or one below the other.
+A sheet is composed of images joined side by side or one below the other.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from augrecipes.errors import DataError, counted, harmless
 from augrecipes.paths import local, write_file
 from augrecipes.preview.cells import (
-    APART,
-    BESIDE,
-    BETWEEN,
-    GAP,
+    CELL_GAP,
+    GROUP_GAP,
     HEADER,
+    LINE_GAP,
     MARGIN,
     MAX_WIDTH,
     NARROW,
+    ROW_GAP,
     CellGroup,
     SheetLayout,
     SheetRow,
@@ -41,15 +41,15 @@ _SMALL_PX, _NOTE_PX, _TITLE_PX = 14, 12, 24
 
 @dataclass(frozen=True, eq=False)
 class Sheet(Displayed):
-    """Images in rows, with what they are: a notebook shows them, `save` writes them, `pixels` holds them.
+    """Captioned images in rows: a notebook shows them, `save` writes them, `pixels` is the drawn sheet.
 
     Attributes:
-        rows: what is shown: to the left a source, to its right lines of groups.
-        title: in one line.
-        lines: more about all of them.
-        footers: what is left out.
-        legend: colours, and what they stand for.
-        across: groups on a line, at most; None: as many as there is room for.
+        rows: each has a source at its left, and to the right lines of groups.
+        title: one line.
+        lines: further text under the title.
+        footers: lines at the foot, such as skipped files.
+        legend: colours and their meanings.
+        across: most groups on a line; None: as many as fit.
         narrow: for phones: less wide, with larger text.
 
     >>> import augrecipes as ar
@@ -79,22 +79,22 @@ class Sheet(Displayed):
             parts.append(_joined(head, 0, 3))
         for row in self.rows:
             headers = [(group.header, group.quiet) for group in row.everything]
-            # Columns that go on need no second header.
+            # Repeated headers are drawn once.
             same = headers == above and len(row.groups) <= layout.across
             parts.append(_row(row, layout, text, headed=not same and any(words for words, _ in headers)))
             above = headers
         if self.footers:
             parts.append(_joined([_line(line, room, text) for line in self.footers], 0, 3))
-        body = _joined(parts, 0, BETWEEN)
+        body = _joined(parts, 0, ROW_GAP)
         page = _blank(body.shape[0] + 2 * MARGIN, layout.width)
         page[MARGIN:-MARGIN, MARGIN:-MARGIN] = body
         return page
 
     def save(self, path: str | Path) -> Path:
-        """Write it as `.png` or `.jpg`; missing folders are made.
+        """Write the sheet as `.png` or `.jpg`; missing folders are created.
 
         Raises:
-            DataError: another ending, or it cannot be written.
+            DataError: the suffix is another one, or the file cannot be written.
         """
         return save_sheet(self.pixels, path)
 
@@ -105,24 +105,24 @@ class Sheet(Displayed):
 
 
 def _row(row: SheetRow, layout: SheetLayout, text: int, *, headed: bool) -> RgbImage:
-    """The source with its texts, and to the right of it lines of groups."""
+    """Draw the source with its texts, and to its right the lines of groups."""
     lines = [row.groups[start : start + layout.across] for start in range(0, len(row.groups), layout.across)]
     wide, cell = layout.source[1], (layout.cell, layout.group_width)
     groups = [[_group(group, *cell, text, headed=headed, captioned=True) for group in line] for line in lines]
-    body = [_joined(line, 1, APART) for line in groups]
+    body = [_joined(line, 1, GROUP_GAP) for line in groups]
     if not wide:
-        return _joined(body, 0, GAP)
+        return _joined(body, 0, LINE_GAP)
     left = [_blank(0, wide)]
     if row.source is not None:
         size = row.source.size(layout.source) if row.source.sizes else (0, 0)
         left = [_group(row.source, size, wide, text, headed=headed, captioned=False)]
         left += [_line(row.caption, wide, colour=INK, middle=True)] if row.caption else []
         left += [_line(part, wide, _NOTE_PX) for note in row.notes if note for part in _wrapped(note, wide, _NOTE_PX)]
-    return _joined([_joined(left, 0), *([_joined(body, 0, GAP)] if body else [])], 1, APART)
+    return _joined([_joined(left, 0), *([_joined(body, 0, LINE_GAP)] if body else [])], 1, GROUP_GAP)
 
 
 def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, headed: bool, captioned: bool) -> RgbImage:
-    """Cells of one size side by side, `headed` by a line of `text` px, each `captioned` where it has words."""
+    """Draw cells side by side at one size: `headed` adds a header of `text` px, `captioned` their captions."""
     size, cells, small = group.size(box), [], text - _SMALL_PX + _NOTE_PX
     captioned = captioned and any(cell.caption and cell.image is not None for cell in group.cells)
     for cell in group.cells:
@@ -138,7 +138,7 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, hea
         foot = [_line(cell.caption if cell.image is not None else "", box[1], small)] if captioned else []
         cells.append(_joined([ground, *foot], 0))
     notes = [_line(line, width, text, INK) for note in group.notes for line in _wrapped(note, width, text)]
-    body = _joined([*([_joined(cells, 1, BESIDE)] if cells else []), *notes, _blank(0, width)], 0)
+    body = _joined([*([_joined(cells, 1, CELL_GAP)] if cells else []), *notes, _blank(0, width)], 0)
     if not headed:
         return body
     tag = [] if group.tag is None else [_tag(*group.tag)]
@@ -148,7 +148,7 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, hea
 
 
 def _joined(parts: Sequence[RgbImage], axis: int, gap: int = 0) -> RgbImage:
-    """Images one below the other (axis 0) or side by side (axis 1), `gap` px apart, on the sheet's ground."""
+    """Join images one below the other (axis 0) or side by side (axis 1), `gap` px apart, on the background."""
     starts = list(accumulate((part.shape[axis] + gap for part in parts), initial=0))
     size = [starts[-1] - gap, starts[-1] - gap]
     size[1 - axis] = max(part.shape[1 - axis] for part in parts)
@@ -166,7 +166,7 @@ def _blank(height: int, width: int) -> RgbImage:
 def _line(
     text: str, width: int, size_px: int = _SMALL_PX, colour: Colour = QUIET, *, bold: bool = False, middle: bool = False
 ) -> RgbImage:
-    """A line of text, shortened to this width (px), in the `middle` or at its end."""
+    """Draw a line of text, shortened to `width` px in its `middle` or at its end."""
     line = _blank(size_px + 5, width)
     text = fit(text, width, size_px, bold=bold, middle=middle)
     render_text(line, text, (0, size_px), size_px=size_px, colour=colour, bold=bold)
@@ -174,7 +174,7 @@ def _line(
 
 
 def _wrapped(line: str, room: int, size_px: int) -> list[str]:
-    """The line, broken where facts meet (` · `) if it is too wide, and where words meet in a fact that is."""
+    """Wrap a line between facts (` · `), and between words where a fact alone is too wide."""
     lines: list[str] = []
     for fact in line.split(" · "):
         for k, part in enumerate([fact] if width_px(fact, size_px) <= room else fact.split(" ")):
@@ -190,7 +190,7 @@ def _tag(name: str, number: int) -> RgbImage:
 
 
 def _legend(legend: Sequence[tuple[Colour, str]], room: int) -> list[RgbImage]:
-    """Swatches and names on one line, which is left out where there are none; what does not fit is left out, too."""
+    """Draw swatches and names on one line; names that do not fit are left out."""
     keys = []
     for colour, name in legend:
         swatch = _blank(_SMALL_PX, 10)
@@ -202,7 +202,7 @@ def _legend(legend: Sequence[tuple[Colour, str]], room: int) -> list[RgbImage]:
 
 
 def checked_path(out: str | os.PathLike[str]) -> Path:
-    """The path of an image; DataError where its ending is not one of an image's, or it is an address."""
+    """Check the path of an image; DataError where its suffix is not an image's, or it is a URL."""
     path = local(out)
     if path.suffix.lower() not in {".png", ".jpg", ".jpeg"}:
         raise DataError("an image is written as .png or .jpg", path=str(path))
@@ -210,10 +210,10 @@ def checked_path(out: str | os.PathLike[str]) -> Path:
 
 
 def save_sheet(sheet: NDArray[np.uint8], out: str | os.PathLike[str]) -> Path:
-    """Write a sheet, uint8 H×W×3 RGB, as `.png` or `.jpg`; missing folders are made.
+    """Write a sheet, uint8 H×W×3 RGB, as `.png` or `.jpg`; missing folders are created.
 
     Raises:
-        DataError: another ending, or it cannot be written.
+        DataError: the suffix is another one, or the file cannot be written.
     """
     path = checked_path(out)
     _, encoded = cv2.imencode(path.suffix.lower(), cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))

@@ -1,4 +1,4 @@
-"""How images of 16 bits and floats are shown: stretched by percentiles of their source, pixels of no data in blue."""
+"""Stretch 16-bit and float images for display by percentiles of their source; pixels without data are dark blue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from augrecipes.errors import DataError
 from augrecipes.recipe.bands import ChannelError, channel_numbers, rgb_numbers
 from augrecipes.recipe.inputs import Bands, Inputs
 
-NODATA = (58, 66, 88)  # RGB of pixels of no data: no grey, and darker than most that is shown
+NODATA = (58, 66, 88)  # RGB of pixels without data: not grey, and darker than most pixels
 _COLOURS = 3
 _PERCENTILES = (1, 99)
-_FEW = 8191  # of 65535: the most of 13 bits
-_PIXELS = 1 << 20  # of an image that percentiles are taken of
+_FEW = 8191  # the largest 13-bit value; images below it use a small part of 16 bits
+_PIXELS = 1 << 20  # of an image that percentiles are taken from, roughly
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Stretch:
     Attributes:
         low: shown as black, in the images' own unit.
         high: shown as white.
-        inputs: of the recipe: which values leave as 0 and 1, and which stand for missing data.
+        inputs: of the recipe, for its value range, channels and missing data.
     """
 
     low: float
@@ -36,12 +36,12 @@ class Stretch:
 
     @property
     def is_plain(self) -> bool:
-        """Whether images are shown as they are: 0..255, or floats of 0..1."""
+        """Whether images are shown unchanged: 0..255, or floats of 0..1."""
         whole = (self.low, self.high) == self.inputs.full_range
         return whole and not self.inputs.is_deep and not self.inputs.deep_dtype
 
     def channels(self, count: int) -> list[int]:
-        """Numbers of the channels of an image of `count` that are shown: one as grey, or three as red, green and blue.
+        """Choose the channels to show of an image of `count` channels: one as grey, or three as red, green and blue.
 
         >>> Stretch(0, 255, Inputs(4, bands=Bands(4, ("nir", "blue", "green", "red")))).channels(4)
         [3, 2, 1]
@@ -56,7 +56,7 @@ class Stretch:
 
     @property
     def words(self) -> str:
-        """For the foot of an image: which channels are shown, and how; empty where all are shown as they are.
+        """Say which channels are shown, and how; empty where the image is shown unchanged.
 
         >>> Stretch(1024, 3210, Inputs(dtype="uint16")).words, Stretch(0, 255, Inputs(nodata=0)).words
         ('stretched from 1,024 to 3,210', '')
@@ -72,7 +72,7 @@ class Stretch:
 
     @property
     def hint(self) -> str:
-        """What helps where values take a small part of 16 bits, and steps that change values one as large as all.
+        """Advise a `range` where values use a small part of 16 bits, but steps scale with all of it; else empty.
 
         >>> Stretch(947, 2550, Inputs(dtype="uint16")).hint.partition(":")[0]
         'values reach 2,550 of 65,535'
@@ -84,13 +84,13 @@ class Stretch:
         return f"values reach {self.high:,.0f} of 65,535: {cure}; brightness and contrast count in shares of the range"
 
     def levels(self, values: NDArray[np.float32], first: float, last: float) -> NDArray[np.float32]:
-        """Values, of which `first` and `last` are the ends of the recipe's range, as the levels that are shown."""
+        """Map values to display levels; `first` and `last` are the values at the ends of the recipe's range."""
         low, high = self.inputs.full_range
         unit = (last - first) / (high - low)
         return (values - np.float32(first + (self.low - low) * unit)) * np.float32(255 / (self.high - self.low) / unit)
 
     def missing(self, image: NDArray[Any], *, leaves: bool) -> NDArray[np.bool_] | None:
-        """Which pixels of an image H×W×C hold no data: `leaves` says that the output conversion has made them 0."""
+        """Mask the pixels of an image H×W×C without data: 0 where the image `leaves` the pipeline."""
         nodata = self.inputs.nodata
         if nodata is None:
             return None
@@ -102,8 +102,8 @@ class Stretch:
 PLAIN = Stretch(0, 255, Inputs())
 
 
-def showing(inputs: Inputs, channels: Sequence[str | int]) -> Inputs:
-    """The inputs of a recipe, of which sheets show these channels: one as grey, or three as red, green and blue.
+def show_channels(inputs: Inputs, channels: Sequence[str | int]) -> Inputs:
+    """Set the channels that sheets show: one as grey, or three as red, green and blue.
 
     Raises:
         DataError: there are no such channels.
@@ -120,12 +120,12 @@ def showing(inputs: Inputs, channels: Sequence[str | int]) -> Inputs:
 
 
 def stretch_of(images: Iterable[Any], inputs: Inputs, *, always: bool = False) -> Stretch:
-    """The stretch of what is made of some images H×W×C: from 1 to 99 % of their valid values; none of 8 bits.
+    """Compute the stretch for images H×W×C, from the 1st to the 99th percentile of valid values; none for 8 bits.
 
     Args:
         images: sources.
         inputs: of the recipe that runs on them.
-        always: those of 8 bits are stretched, too, since they stand beside others.
+        always: stretch 8-bit images, too, as for comparison with deep ones.
 
     >>> stretch_of([np.arange(10_000, dtype=np.uint16).reshape(100, 100, 1)], Inputs(dtype="uint16")).words
     'stretched from 100 to 9,899'
@@ -142,7 +142,7 @@ def stretch_of(images: Iterable[Any], inputs: Inputs, *, always: bool = False) -
 
 
 def _valid_values(image: NDArray[Any], whole: Stretch) -> NDArray[Any]:
-    """The values of the channels that are shown, of some pixels that hold data."""
+    """The values of the displayed channels in a subsample of the pixels with data."""
     step = 1 + int((image.shape[0] * image.shape[1] / _PIXELS) ** 0.5)
     some = image[::step, ::step]
     missing = whole.missing(some, leaves=False)

@@ -1,8 +1,8 @@
-"""The routes of the studio: which requests the page sends, which function answers each, and who may send them.
+"""The routes of the studio, the functions that answer them, and access control.
 
-A page elsewhere in the same browser can send requests to a server on loopback, and a name of its own can be made to
-lead there (DNS rebinding). So the Host must be this server's, port included, the Origin absent or the same, and calls
-carry the token in a header, which no other page can set without a preflight that nobody here answers.
+Any page in the same browser can send requests to a server on loopback, even under its own host name (DNS rebinding).
+So the Host must be this server's, port included, the Origin absent or the same, and API calls carry a token in a
+header, which another page cannot set without a CORS preflight; this server answers none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_BODY = 4 << 20  # bytes of a request
 TOKEN = "x-studio-token"  # the header's name
 TAB = "x-studio-tab"
 
-# Nothing is fetched from elsewhere; only pages of this machine, notebooks, show the page inside theirs.
+# Nothing is fetched from other hosts; only pages of this machine (notebooks) may embed the page in a frame.
 _POLICY = "; ".join(
     (
         "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "img-src 'self' blob: data:",
@@ -58,19 +58,19 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
     """The ASGI application of a studio.
 
     Args:
-        studio: what the routes work with.
-        hosts: `127.0.0.1:PORT` and what else the page may be called by.
+        studio: the state that the routes share.
+        hosts: the allowed Host headers: `127.0.0.1:PORT` and the page's other names.
     """
 
     def turn_of(request: Request) -> WorkTurn:
-        """The turn of a request that the tab's next of its kind ends."""
+        """The turn of a request; the tab's next request of the same kind ends it."""
         return studio.turn(request.headers.get(TAB, "")[:80], request.url.path)
 
     def answer(
-        path: str, do: Callable[..., Any], model: type[BaseModel] | None = None, *, method: str = "POST",
+        path: str, handler: Callable[..., Any], model: type[BaseModel] | None = None, *, method: str = "POST",
         quick: bool = False, latest: bool = False,
     ) -> Route:  # fmt: skip
-        """What is answered as JSON: `quick` beside slow work, `latest` until the tab asks for the same again."""
+        """A route with a JSON answer: `quick` has a thread of its own, `latest` is cancelled by the tab's next one."""
         threads = studio.checker if quick else studio.threads
 
         async def endpoint(request: Request) -> Response:
@@ -78,7 +78,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
             turn = turn_of(request) if latest else WorkTurn()
             watching = asyncio.create_task(_end_with(request, turn))
             try:
-                return _json(await threads.run(lambda: do(studio, *query), turn))
+                return _json(await threads.run(lambda: handler(studio, *query), turn))
             except EndedError:
                 raise Refused(409, "ended", "a newer request has taken the place of this one") from None
             finally:
@@ -86,18 +86,18 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
 
         return Route(path, endpoint, methods=["GET" if model is None else method])
 
-    def stream(path: str, do: Callable[[Studio, ViewRequest], Iterable[Piece]], lanes: int | None = None) -> Route:
-        """What is answered line by line, until the tab asks for the same again."""
+    def stream(path: str, handler: Callable[[Studio, ViewRequest], Iterable[Piece]], lanes: int | None = None) -> Route:
+        """A route that streams JSON lines, until the tab's next request of the same kind cancels it."""
 
         async def endpoint(request: Request) -> Response:
             query, turn = parsed(ViewRequest, await body_of(request)), turn_of(request)
-            pieces = await studio.threads.run(lambda: do(studio, query))
+            pieces = await studio.threads.run(lambda: handler(studio, query))
 
             async def lines() -> AsyncIterator[bytes]:
                 try:
                     async for line in studio.threads.stream(turn, pieces, lanes):
                         yield encoded(line) + b"\n"
-                except Exception as error:  # of the studio itself: it is reported, and the server goes on
+                except Exception as error:  # a fault of the studio: report it and keep serving
                     _log.exception("%s failed", path)
                     yield encoded({"error": {"code": "internal", "message": repr(error), "fix": ""}}) + b"\n"
                 yield encoded({"done": not turn.superseded}) + b"\n"
@@ -119,13 +119,13 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
         answer("/api/gallery", lambda _: file.recipes()),
         Route("/api/image/{address}.png", image),
         answer("/api/source", file.source, RecipeRequest),
-        answer("/api/check", editing.checked, RecipeRequest, quick=True),
-        answer("/api/slide", editing.slid, requests.SlideRequest, quick=True),
-        answer("/api/extremes", compare.extremes, ViewRequest, latest=True),
-        answer("/api/compare", compare.compared, requests.CompareRequest, latest=True),
+        answer("/api/check", editing.check_text, RecipeRequest, quick=True),
+        answer("/api/slide", editing.slider_changed, requests.SlideRequest, quick=True),
+        answer("/api/extremes", compare.range_ends, ViewRequest, latest=True),
+        answer("/api/compare", compare.compare_recipes, requests.CompareRequest, latest=True),
         answer("/api/cost", compare.costs, ViewRequest, latest=True),
-        answer("/api/import", file.imported, requests.ImportRequest),
-        answer("/api/export", file.exported, requests.ExportRequest),
+        answer("/api/import", file.import_recipe, requests.ImportRequest),
+        answer("/api/export", file.export_recipe, requests.ExportRequest),
         stream("/api/draws", draws),
         stream("/api/stages", stages, 1),
         Mount("/", StaticFiles(directory=_PAGE, html=True)),
@@ -135,21 +135,21 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
 
 
 def _refused(_: Request, error: Exception) -> Response:
-    if not isinstance(error, AugrecipesError | Refused):  # the client is gone
+    if not isinstance(error, AugrecipesError | Refused):  # the client has disconnected
         return Response(status_code=400)
     refused = Refused.of(error)
     return _json(refused.to_json(), refused.status)
 
 
 async def _end_with(request: Request, turn: WorkTurn) -> None:
-    """End a turn when the client is gone."""
+    """End a turn when the client disconnects."""
     while not await request.is_disconnected():
         await asyncio.sleep(0.1)
     turn.end()
 
 
 async def body_of(request: Request) -> bytes:
-    """A request's body; Refused where it is larger than any that the page sends."""
+    """Read a request's body; Refused above `MOST_BODY` bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -163,24 +163,24 @@ def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) 
 
 
 def encoded(value: Any) -> bytes:
-    """The value as JSON; bytes of file names that are no text become question marks."""
+    """Encode a value as JSON; undecodable bytes of file names become question marks."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 class Guard:
-    """Middleware that passes on what is allowed, and sets the headers of every answer.
+    """Middleware that lets allowed requests through, and sets the headers of every answer.
 
     Args:
         app: an ASGI application.
-        token: that calls of `/api/` carry.
-        hosts: what the Host may be, `127.0.0.1:PORT`; an Origin must be the same.
+        token: required of calls to `/api/`.
+        hosts: allowed Host headers, `127.0.0.1:PORT`; an Origin must match the Host.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Iterable[str]) -> None:
         self.app, self._token, self._hosts = app, token, frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Check a request, then pass it on or refuse it."""
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":

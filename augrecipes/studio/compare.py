@@ -1,4 +1,4 @@
-"""What is compared: the least and the most that a step can do, two recipes, and times before and after the plan."""
+"""Comparisons: the least and the most that a step can do, two recipes, and times with and without optimisation."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
 from augrecipes.ops.frozen import Arguments
-from augrecipes.preview.display import RgbImage, amplified, at_size, rgb_of_input, rgb_of_output, within
+from augrecipes.preview.display import RgbImage, amplified, resize_to, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import UINT8_HWC, Inputs, Output, Step
 from augrecipes.studio import editing, file, requests
-from augrecipes.studio.studio import Studio, go_on
+from augrecipes.studio.studio import Studio, continue_or_cancel
 from augrecipes.studio.view import View, drawn_in, part_of, whole
 
-_CORNERS = 16  # combinations of the ends of ranges that are tried, of a group twice as many in total
-_DRAWS = 8  # of the step as it is written
+_CORNERS = 16  # combinations of range ends to try for a step; twice as many for a group in total
+_DRAWS = 8  # random draws of the unchanged step to try
 _COMPARED = 128  # px, the longer side of images that are compared
 _MARKS = {"added": "+", "removed": "−", "moved": "›", "changed": "~"}
 
 
-def extremes(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
-    """The image after a step where it does the least, and where it does the most, of all ways that are tried.
+def range_ends(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
+    """Show a step's weakest and strongest effect on the image, over combinations of range ends and some draws.
 
-    A group acts as its steps do: of a OneOf each of them alone, of other groups all at their ends together. Of several
-    images the one that the step changes most is shown.
+    A OneOf is tried with each of its steps alone, other groups with all their steps at range ends together. Where there
+    are several images, the one that the step changes most is shown.
 
     Raises:
         Refused: there is no such step, or the packed dataset has it already.
-        AugrecipesError: the recipe or the sample is not as it should be.
+        AugrecipesError: the recipe cannot run, or not on this sample.
     """
     path, index, epoch = request.path, request.index, request.epoch
     view = View(studio, request, mode="eval" if path.startswith("eval") else "train", size=640, path=path)
@@ -59,16 +59,16 @@ def extremes(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
     images = {name: whole(image) for name, image in (last if isinstance(last, Mapping) else {"image": last}).items()}
     stretch = view.stretch(sample)
     before = {name: rgb_of_input(image, stretch) for name, image in images.items()}
-    # In a Degrade it makes an image with the others, and with their draws.
+    # Inside a Degrade the step runs with its siblings and their draws.
     in_degrade = top.name == groups.DEGRADE and step is not top
-    ways = list(_ways(step))
-    ways = [ways[k] for k in np.unique(np.linspace(0, len(ways) - 1, min(len(ways), 2 * _CORNERS)).astype(int))]
+    every = list(_variants(step))
+    variants = [every[k] for k in np.unique(np.linspace(0, len(every) - 1, min(len(every), 2 * _CORNERS)).astype(int))]
     tried = []
-    for number, way in enumerate([*ways, *([step] * (1 if in_degrade else _DRAWS))]):
-        go_on()
-        alone = _instead(top, step, replace(way, p=1.0)) if in_degrade else replace(way, p=1.0)
+    for number, variant in enumerate([*variants, *([step] * (1 if in_degrade else _DRAWS))]):
+        continue_or_cancel()
+        alone = _substitute(top, step, replace(variant, p=1.0)) if in_degrade else replace(variant, p=1.0)
         pipeline = _compiled(view, [alone], later, resumes=True)
-        with suppress(DataError):  # the step fails in this way
+        with suppress(DataError):  # the step fails with these arguments
             at = pipeline.at(index, epoch if in_degrade else epoch + number)
             out = at(**{name: images[name] for name in pipeline.targets})
             shown = {name: rgb_of_output(out[name], pipeline.recipe.output, stretch) for name in pipeline.outputs}
@@ -77,7 +77,7 @@ def extremes(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
         raise DataError("the step fails on this sample in every way that was tried", sample.path, step.site)
     tried.sort(key=itemgetter(0))
     return {
-        which: {**view.put(image), "words": words, "apart": distance, "target": target}
+        which: {**view.cache_png(image), "words": words, "apart": distance, "target": target}
         for which, (distance, target, image, words) in (("least", tried[0]), ("most", tried[-1]))
     }
 
@@ -99,7 +99,7 @@ def _outermost(path: str) -> str:
 
 
 def _compiled(view: View, steps: Sequence[Step], later: Sequence[Step], **more: Any) -> Pipeline:
-    """Some steps by themselves; the targets that steps `behind` them make are not there yet."""
+    """Compile some steps alone; the targets that `later` steps make do not exist yet."""
     inputs = view.recipe.inputs
     output: dict[str, Any] = {"output": Output(layout="hwc") if inputs.is_deep else UINT8_HWC, "outputs": Arguments()}
     if more:
@@ -107,38 +107,38 @@ def _compiled(view: View, steps: Sequence[Step], later: Sequence[Step], **more: 
     part = replace(view.recipe, steps=tuple(steps), eval=None, derived=False, inputs=inputs, **output)
     made_later = frozenset(step.args["target"] for step in later if step.name == groups.DEGRADE)
     seed = view.request.seed
-    return view.studio.built(part, "train", "none", seed, save_applied_params=True, later=made_later, **more)
+    return view.studio.build_part(part, "train", "none", seed, save_applied_params=True, later=made_later, **more)
 
 
-def _ways(step: Step) -> Iterator[Step]:
-    """The step with its ranges at their ends in all combinations; of a group, the ways of its steps."""
-    children = [list(_ways(child)) or [child] for child in step.steps]
+def _variants(step: Step) -> Iterator[Step]:
+    """Yield the step with its ranges at their ends, in all combinations; for a group, with its steps varied so."""
+    children = [list(_variants(child)) or [child] for child in step.steps]
     if step.name == groups.ONE_OF:
-        for place, ways in enumerate(children):
+        for place, variants in enumerate(children):
             off = [replace(child, p=0.0) for child in step.steps]
-            yield from (replace(step, steps=(*off[:place], replace(way, p=1.0), *off[place + 1 :])) for way in ways)
+            yield from (replace(step, steps=(*off[:place], replace(v, p=1.0), *off[place + 1 :])) for v in variants)
         return
     if step.steps:
         for number in range(max(map(len, children))):
-            yield replace(step, steps=tuple(ways[number % len(ways)] for ways in children))
+            yield replace(step, steps=tuple(variants[number % len(variants)] for variants in children))
         return
     ends = ([(name, [low, low]), (name, [high, high])] for name, (low, high) in _ranges(step))
     for corner in itertools.islice(itertools.product(*ends), _CORNERS):
-        way = replace(step, args=Arguments({**step.args.plain(), **dict(corner)}))
+        variant = replace(step, args=Arguments({**step.args.plain(), **dict(corner)}))
         with suppress(AugrecipesError):
-            registry.construct(way)
-            yield way
+            registry.construct(variant)
+            yield variant
 
 
-def _instead(group: Step, old: Step, new: Step) -> Step:
-    """A group with another step in the place of one."""
+def _substitute(group: Step, old: Step, new: Step) -> Step:
+    """Replace one step of a group, at any depth."""
     if group is old:
         return new
-    return replace(group, p=1.0, steps=tuple(_instead(child, old, new) for child in group.steps))
+    return replace(group, p=1.0, steps=tuple(_substitute(child, old, new) for child in group.steps))
 
 
 def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Arguments of two numbers, from and to, as they take effect."""
+    """Yield the range arguments of a step with their effective (low, high)."""
     properties = registry.takes(step.name)
     for name, value in registry.effective(step).items():
         part = properties.get(name, {})
@@ -157,27 +157,27 @@ def _ranges(step: Step) -> Iterator[tuple[str, tuple[float, float]]]:
 def _change(
     step: Step, out: dict[str, Any], shown: Mapping[str, RgbImage], before: Mapping[str, RgbImage]
 ) -> tuple[float, str, RgbImage, str]:
-    """How far a step changes the image that it changes most, which that is, the image, and what was drawn."""
+    """Find the image that a step changes most: distance, name, the image, and the drawn parameters in words."""
     largest = max(before.values(), key=lambda image: image.shape[0] * image.shape[1])
-    far, name = max((_apart(image, before.get(name, largest)), name) for name, image in shown.items())
+    far, name = max((_distance(image, before.get(name, largest)), name) for name, image in shown.items())
     drawn = drawn_in(out)
     acted = [drawn[inner.site] for inner in step.walk() if inner.site in drawn]
     words = "; ".join(": ".join(filter(None, (cls if step.steps else "", text))) for cls, text in acted)
     return far, name, shown[name], words
 
 
-def _apart(image: RgbImage, source: RgbImage) -> float:
-    """How different two images look, in levels; of other sizes once both fill the same frame."""
+def _distance(image: RgbImage, source: RgbImage) -> float:
+    """Mean absolute difference of two images in levels of 0..255, once both are scaled to the same size."""
     source_shown = within(source, _COMPARED)
-    shown = at_size(within(image, _COMPARED), source_shown.shape[:2])
+    shown = resize_to(within(image, _COMPARED), source_shown.shape[:2])
     return float(np.abs(shown.astype(np.int16) - source_shown).mean())
 
 
-def compared(studio: Studio, request: requests.CompareRequest) -> dict[str, Any]:
-    """Both images, how far they are apart, and what `augrecipes diff` says.
+def compare_recipes(studio: Studio, request: requests.CompareRequest) -> dict[str, Any]:
+    """Run two recipes on one sample: both images, their difference, and what `augrecipes diff` says.
 
     Raises:
-        AugrecipesError: a recipe is none, or the sample cannot be read.
+        AugrecipesError: a recipe is not valid, or the sample cannot be read.
     """
     a, b = views = [View(studio, request, side, optimize=side.optimize, path="") for side in (request.a, request.b)]
     name = next(iter(a.pipeline.outputs))
@@ -202,7 +202,7 @@ def compared(studio: Studio, request: requests.CompareRequest) -> dict[str, Any]
     distance = np.abs(images[0].astype(np.float32) - images[1].astype(np.float32)).max(axis=-1)
     image, times = amplified(distance)
     difference = {"largest": float(distance.max()), "mean": float(distance.mean()), "times": times}
-    return {**answer, "difference": a.put(image), **difference}
+    return {**answer, "difference": a.cache_png(image), **difference}
 
 
 def _words(a: View, b: View) -> list[str]:
@@ -219,7 +219,7 @@ def _words(a: View, b: View) -> list[str]:
 
 
 def costs(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
-    """What `augrecipes explain` says, with times in ms a sample, on one thread, on the sample that is shown.
+    """Run `augrecipes explain` with times in ms a sample, measured on one thread on the sample shown.
 
     Raises:
         AugrecipesError: the recipe cannot be compiled, or fails on the sample.
@@ -230,7 +230,7 @@ def costs(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
     targets = sample.targets | {name: whole(image) for name, image in sample.images.items()}
     stored = studio.data.store is not None
     measured = measure(
-        recipe, targets, optimize=optimize, seed=request.seed, seconds=0.4, resumes=stored, between=go_on
+        recipe, targets, optimize=optimize, seed=request.seed, seconds=0.4, resumes=stored, between=continue_or_cancel
     )
     explained = explain(recipe, "train", optimize, "uint8").with_times(measured, "").to_json()
     fired = {rule["rule"] for rule in explained["rules"]}

@@ -1,4 +1,4 @@
-"""The data that the studio shows: listed once for each way that recipes read them, and read sample by sample."""
+"""The studio's data: opened once for each way that recipes read them, then read and cached sample by sample."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from augrecipes.sources.stored import Store, StoredSource, check_targets, open_s
 from augrecipes.store import is_store
 from augrecipes.studio.requests import Refused
 
-MOST_BYTES = 160 << 20  # of samples that are cached, as they were read
-DECODED_PX = 4 << 20  # of larger files a plan that reads windows decodes what it needs each time
-MOST_PX = 40_000_000  # larger ones are not shown
-# Folders of the demo, by how much smaller their images are.
+MOST_BYTES = 160 << 20  # of cached samples, as read
+DECODED_PX = 4 << 20  # larger files stay encoded; a pipeline that reads windows decodes only those, each time
+MOST_PX = 40_000_000  # larger images are not shown
+# The demo's folders of pairs, by downscaling factor.
 _SCALES: dict[float, str] = {1: "HR", 2: "LR_bicubic/X2", 4: "LR_bicubic/X4"}
 _TISSUE = ("tissue", "stain", "patholog", "slide")  # in the name or description of recipes for slides
 
@@ -37,9 +37,9 @@ class StudioData:
     """Reads samples for recipes.
 
     Attributes:
-        data: as `augrecipes.preview` takes them; None: images that the demo draws; or a packed dataset.
+        data: as `augrecipes.preview` takes them, or a packed dataset; None: images that the demo draws.
         masks: a folder of masks.
-        store: the packed dataset, open; None of files.
+        store: the open packed dataset; None for files.
 
     Raises:
         StoreError: the data are a packed dataset that is damaged, or newer.
@@ -61,7 +61,7 @@ class StudioData:
                 raise DataError("a store has the masks that it was packed with: leave --masks out", str(self.data))
 
     def left(self, recipe: Recipe, mode: Mode, seed: int) -> tuple[Recipe, tuple[str, ...]]:
-        """The part of a recipe that a packed dataset leaves to do, and the labels of the steps that it was packed with.
+        """Split off the steps that a packed dataset has applied: the remaining recipe, and the labels of those steps.
 
         Raises:
             StoreError: the recipe does not begin with the steps that the dataset was packed with.
@@ -70,8 +70,8 @@ class StudioData:
             return recipe, ()
         return remaining_recipe(recipe, self.store, mode, seed)
 
-    def listed(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
-        """The data as a recipe reads them.
+    def source(self, recipe: Recipe, pipeline: Pipeline) -> RecipeSource:
+        """Open the data as a recipe reads them, from the cache where possible.
 
         Raises:
             DataError: the recipe cannot read them.
@@ -86,17 +86,17 @@ class StudioData:
         def listing() -> RecipeSource:
             return StoredSource(store, recipe, targets) if store else opening.open_data(recipe, targets, data, masks)
 
-        bags = recipe.bag, stains.source_methods(recipe)  # which tiles are read, and with which stains
+        bags = recipe.bag, stains.source_methods(recipe)  # they decide which tiles are read, and with which stains
         key = recipe.kind, targets, recipe.inputs, repr(recipe.scales.plain()), store.digest if store else str(data)
         return self._files.get((*key, *bags), listing)
 
     def sample(self, recipe: Recipe, pipeline: Pipeline, unit: int, epoch: int = 0) -> Sample:
-        """One image, scene or tile as the pipeline takes it: of large files no more is decoded than it asks for.
+        """Read one image, scene or tile as the pipeline takes it; large files are decoded only where it needs them.
 
         Raises:
             DataError: it cannot be read.
         """
-        files = self.listed(recipe, pipeline)
+        files = self.source(recipe, pipeline)
         fast, reads = pipeline.optimize == "fast" and pipeline.reads, pipeline.reads
         baked = epoch % files.epochs if isinstance(files, StoredSource) else 0
 
@@ -110,22 +110,22 @@ class StudioData:
         return self._samples.get((files, unit, fast, baked), read)
 
     def _check_inside(self, files: RecipeSource, unit: int) -> None:
-        """Refused for a file that a link in a folder of data leads out to."""
+        """Refuse a file outside the data folders that a link inside them leads to."""
         values = self.data.values() if isinstance(self.data, Mapping) else [self.data]
         named = [place for some in values for place in (some if isinstance(some, list) else [some])]
         roots = [Path(os.path.realpath(os.fsdecode(place))) for place in named if isinstance(place, str | os.PathLike)]
         if not roots or not all(root.is_dir() for root in roots):
-            return  # a list of files names where they are
+            return  # a list of files may name any place
         for path in files.table.paths(unit).values():
             if not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots):
                 message = f"{path}: a link that leads out of the folder of data is not followed"
                 raise Refused(403, "outside", message, "give the folder that it leads to as --data")
 
     def _demo_for(self, recipe: Recipe, targets: Sequence[str]) -> tuple[Any, Path | None]:
-        """Data of the demo that suit a recipe, and masks where it needs some; drawn when they are first needed."""
+        """Choose demo data that suit a recipe, and masks where it needs some; draw them on first use."""
         facts = recipe.facts
         if facts.tiles:
-            return str(self._drawn("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
+            return str(self._draw("slides", lambda at: draw_slides(at, bags=4, shrink=2))), None
         if facts.scales:
             most = max(recipe.scales.values())
             folders = {name: _SCALES.get(most / recipe.scales[name]) for name in targets}
@@ -134,16 +134,16 @@ class StudioData:
                     f"the demo's scenes come at three scales, 1, 2 and 4; none is that of {', '.join(strange)}: "
                     "give your own with --data TARGET=FOLDER"
                 )
-            pairs = self._drawn("pairs", lambda at: draw_scenes(at, count=6))
+            pairs = self._draw("pairs", lambda at: draw_scenes(at, count=6))
             return {name: str(pairs / str(folder)) for name, folder in folders.items()}, None
         masked, boxed = recipe.inputs.mask == "required", recipe.inputs.boxes is not None
         about = f"{recipe.name} {recipe.about}".lower()
         if not masked and not boxed and not any(word in about for word in _TISSUE):
-            return str(self._drawn("photos", lambda at: draw_dataset(at, tiles=0, photo_count=12)) / "photos"), None
-        tissue = self._drawn("tissue", lambda at: draw_dataset(at, tiles=12, photo_count=0))
+            return str(self._draw("photos", lambda at: draw_dataset(at, tiles=0, photo_count=12)) / "photos"), None
+        tissue = self._draw("tissue", lambda at: draw_dataset(at, tiles=12, photo_count=0))
         return str(tissue / ("tissue.csv" if boxed else "tissue")), tissue / "tissue-masks" if masked else None
 
-    def _drawn(self, name: str, draw: Callable[[Path], object]) -> Path:
+    def _draw(self, name: str, draw: Callable[[Path], object]) -> Path:
         def drawn() -> Path:
             folder = Path(tempfile.mkdtemp(prefix="augrecipes-studio-"))
             self._folders.append(folder)
@@ -153,13 +153,13 @@ class StudioData:
         return self._demo.get(name, drawn)
 
     def close(self) -> None:
-        """Remove what was drawn for the demo."""
+        """Remove the demo's files."""
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
-    """A sample with its images decoded, or as files where the plan reads them better, or they are large."""
+    """Read a sample; images stay encoded where the pipeline decodes them itself, or where they are large."""
     sample = files.sample(unit, undecoded=True)
     for name, image in sample.images.items():
         pixels = _check_size(image.shape, sample.path)
@@ -171,7 +171,7 @@ def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sam
 
 
 def _check_size(shape: tuple[int, ...], path: str) -> int:
-    """How many pixels; Refused where they are too many to be shown."""
+    """Return the number of pixels; Refused above `MOST_PX`."""
     pixels = shape[0] * shape[1]
     if pixels > MOST_PX:
         raise Refused(413, "too-large", f"{path}: more than {MOST_PX:,} pixels are not shown here")

@@ -1,4 +1,4 @@
-"""What is drawn line by line: samples as the recipe makes them, and one sample after each step."""
+"""Streamed views: samples as the recipe makes them, and one sample after each step."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from augrecipes.recipe.words import in_words
 from augrecipes.sources import columns, stored
 from augrecipes.sources.sample import Sample
 from augrecipes.studio.requests import Refused, ViewRequest
-from augrecipes.studio.studio import Piece, Say, Studio, go_on
+from augrecipes.studio.studio import Emit, Piece, Studio, continue_or_cancel
 from augrecipes.studio.view import View, drawn_in, name_of, part_of
 
-_USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # of arguments that read an image
-_END = {"path": None, "applied": True, "on": True}  # what source and output have in place of a step
+_USUAL = {"channels": 3, "dtype": "uint8", "has_range": False}  # defaults of arguments for reading an image
+_END = {"path": None, "applied": True, "on": True}  # of the source's and the output's lines, which are no steps
 
 
 def draws(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
-    """The pieces of work of a request: each reports what the page shows of one sample in one epoch.
+    """Split a request into pieces of work, each of which emits one sample in one epoch.
 
-    A sample that cannot be read, or that a step fails on, is reported as `error`; the others go on.
+    A sample that cannot be read, or on which a step fails, is emitted as an `error`; the others are not affected.
 
     Raises:
         RecipeError, LintError, DataError: as `View`.
     """
     facts = studio.recipe(request.text).facts
-    asked = bool(facts.scales or facts.tiles)  # for windows, and what tiles share
+    asked = bool(facts.scales or facts.tiles)  # windows of scenes, and draws that tiles share, are shown
     view = View(studio, request, optimize=request.optimize, save_applied_params=asked)
     view.check(*request.indices)
 
     return (partial(_draw, view, request, index, epoch) for index in request.indices for epoch in request.epochs)
 
 
-def _draw(view: View, request: ViewRequest, index: int, epoch: int, say: Say) -> None:
+def _draw(view: View, request: ViewRequest, index: int, epoch: int, emit: Emit) -> None:
     line = {"index": index, "epoch": epoch, "name": name_of(view.files, view.recipe, index)}
     try:
-        line |= _drawn(view, request, index, epoch)
+        line |= _sample_line(view, request, index, epoch)
     except (AugrecipesError, Refused) as error:
         line |= {"pictures": [], **Refused.of(error).to_json()}
-    say(line)
+    emit(line)
 
 
-def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
-    """The images of a sample, and the line of Python that makes it; of a bag also what its tiles share."""
+def _sample_line(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str, Any]:
+    """Draw the images of a sample and the line of Python that makes it; for a bag also the draws its tiles share."""
     units, line = view.units(index, epoch), dict[str, Any](pictures=[])
     for unit in units:
         sample = view.sample(unit, epoch)
@@ -74,7 +74,7 @@ def _drawn(view: View, request: ViewRequest, index: int, epoch: int) -> dict[str
 
 
 def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
-    """Labels of the steps that draw once a bag; what a group says holds for its steps."""
+    """Yield the labels of the steps that draw once a bag; steps inherit `share` from their group."""
     for step in steps:
         share = step.share or inherited
         yield from _shared(step.steps, share)
@@ -96,7 +96,7 @@ def _with_source(
 
 
 def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
-    """A line of Python that makes the same sample, for someone who has saved the recipe."""
+    """Write a line of Python that makes the same sample from the saved recipe."""
     pipeline, files, source = view.pipeline, view.files, os.fspath(view.studio.file or view.studio.name)
     how = f"optimize={pipeline.optimize!r}, seed={pipeline.compiled.seed}"
     if isinstance(files, stored.StoredSource):
@@ -120,14 +120,14 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
 
 
 def _read(path: str, image: Any, files: Any) -> str:
-    """How an image is read: decoded, or as a file of which the plan decodes what it needs."""
+    """Write the call that reads an image: decoded, or encoded for a pipeline that decodes only what it needs."""
     how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
     arguments = {name: value for name, value in files.decode.items() if value != _USUAL.get(name, value)}
     return f"ar.{how}({path!r}{''.join(f', {name}={value!r}' for name, value in arguments.items())})"
 
 
 def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
-    """The work of a request: a line for the source, one for each step as it has run, and one for the output.
+    """Emit a line for the source, one for each step as it runs, and one for the output.
 
     Raises:
         RecipeError, LintError, DataError: as `View`.
@@ -135,48 +135,48 @@ def stages(studio: Studio, request: ViewRequest) -> Iterator[Piece]:
     view = View(studio, request, optimize="none", size=640, path="", save_applied_params=True)
     units = view.units(request.index, request.epoch)
 
-    def work(say: Say) -> None:
+    def work(emit: Emit) -> None:
         try:
             sample = view.sample(units[0], request.epoch)
             name = view.pipeline.targets[0]
             words = f"{size_text(sample.images[name])} px{' in the store' if view.baked else ''}"
             source = view.source(sample, name)
-            say({**_END, "name": "source", "words": [words, view.stretch(sample).words], **source})
-            (_of_many if view.recipe.facts.scales else _of_one)(view, sample, request.epoch, source, say)
+            emit({**_END, "name": "source", "words": [words, view.stretch(sample).words], **source})
+            (_scene_stages if view.recipe.facts.scales else _image_stages)(view, sample, request.epoch, source, emit)
         except (AugrecipesError, Refused) as error:
-            say({"path": None, "name": "", "applied": False, **Refused.of(error).to_json()})
+            emit({"path": None, "name": "", "applied": False, **Refused.of(error).to_json()})
 
     return iter([work])
 
 
-def _top(view: View) -> dict[str, Step]:
+def _outermost_steps(view: View) -> dict[str, Step]:
     outermost = {step.site for step in part_of(view.written, "").steps}
     return {path: step for path, step in view.steps.items() if step.site in outermost and not path.startswith("eval")}
 
 
-def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
-    """An image: each step is shown as soon as it has run."""
+def _image_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any], emit: Emit) -> None:
+    """Run the steps on an image, and emit each as soon as it has run."""
     drawn: dict[str, str] = {}
-    left, stretch = _top(view), view.stretch(sample)
+    left, stretch = _outermost_steps(view), view.stretch(sample)
     paths = {step.site: path for path, step in left.items()}
 
     def show(path: str) -> None:
-        say({**_line(view, path, left.pop(path), drawn), **shown})
+        emit({**_line(view, path, left.pop(path), drawn), **shown})
 
     def call(label: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nonlocal shown
-        go_on()
+        continue_or_cancel()
         path = paths.get(label)
         while path in left and (first := next(iter(left))) != path:
             show(first)  # it did not run
         done = step(*args, **kwargs)
-        if params := label != SINK and getattr(step, "params", None):  # of steps that acted; groups have none
+        if params := label != SINK and getattr(step, "params", None):  # only of steps that acted, never of groups
             drawn[label] = in_words(params)
         if path and path in left and isinstance(done, dict) and isinstance(done["image"], np.ndarray):
             plane, inputs = done.get(VALID), view.recipe.inputs
             image = rgb_of_input(with_nodata(np.array(np.atleast_3d(done["image"])), plane, inputs), stretch)
             masks = {name: value for name, value in done.items() if name == "mask"}
-            shown = {**view.put(image), "overlay": view.overlay(masks, image.shape[:2])}
+            shown = {**view.cache_png(image), "overlay": view.overlay(masks, image.shape[:2])}
             show(path)
         return done
 
@@ -186,24 +186,24 @@ def _of_one(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: 
     for path in list(left):
         show(path)
     words = f"{out['image'].dtype} {'×'.join(map(str, out['image'].shape))}"
-    say({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out, stretch)})
+    emit({**_END, "name": "output", "words": words, **view.output(out["image"], "image", out, stretch)})
 
 
-def _of_many(view: View, sample: Sample, epoch: int, shown: dict[str, Any], say: Say) -> None:
-    """A scene of several images: all steps run, then each is shown."""
+def _scene_stages(view: View, sample: Sample, epoch: int, shown: dict[str, Any], emit: Emit) -> None:
+    """Run all steps on a scene of several images, then emit each."""
     drawn = {label: words for label, (_, words) in drawn_in(sample.run(view.pipeline, epoch)).items()}
     traced = dict(view.pipeline.stages(sample.index, epoch, sample.tile)(**sample.targets))
     stretch = view.stretch(sample)
-    for path, step in _top(view).items():
+    for path, step in _outermost_steps(view).items():
         if step.site in traced:
             after = {name: rgb_of_input(image, stretch) for name, image in traced[step.site].items()}
-            images = [{"target": name, **view.put(image)} for name, image in after.items()]
+            images = [{"target": name, **view.cache_png(image)} for name, image in after.items()]
             shown = {"pictures": images, **images[0]}
-        say({**_line(view, path, step, drawn), **shown})
+        emit({**_line(view, path, step, drawn), **shown})
 
 
 def _line(view: View, path: str, step: Step, drawn: dict[str, str]) -> dict[str, Any]:
-    """What the page shows of an outermost step: whether it acted, and what it drew."""
+    """Describe an outermost step for the page: whether it acted, and what it drew."""
     line: dict[str, Any] = {"path": path, "name": step.name, "applied": True, "on": True}
     if step.site in view.baked:
         return {**line, "words": "in the store already: what is read has it behind it", "baked": True}

@@ -1,4 +1,4 @@
-"""A recipe's text for the page: what is wrong with it and the fixes, the steps in it, and sliders that change it."""
+"""A recipe's text in the editor: its problems and their fixes, its steps, and changes by sliders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_FIXED = 12  # problems of one text for which a fix is looked for
 
 
 class PageText:
-    """Offsets of a text as lines and columns: of the page, whose columns are UTF-16 units, and of YAML.
+    """Convert offsets of a text to lines and columns: the page's, with columns in UTF-16 units, and YAML's.
 
     >>> page = PageText("a: é\\nb: 𝄞x")
     >>> page.of(9), page.offset(2, 5), page.between(edit.TextSpan(5, 9))
@@ -53,8 +53,8 @@ class PageText:
         return {"from": self.of(span.start), "to": self.of(span.end)}
 
 
-def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
-    """Everything that `augrecipes check` says of a text, and the steps in it, for the page."""
+def check_text(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
+    """Check a text as `augrecipes check` does, and list its steps, for the page."""
     page = PageText(request.text)
     recipe, problems = _diagnosed(studio, request.text)
     spans, extends = None, None
@@ -75,7 +75,7 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
             "message": message,
             "more": _explained(problem.code),
         }
-        # What is wrong in a file that this one extends is shown at `extends`.
+        # A problem in a file that this one extends is shown at `extends`.
         where = page.between(_span_of(problem, spans, page) if here else extends or edit.TextSpan(0, 0))
         fix = _fix_of(studio, problem, spans, problems) if spans and here and number < _MOST_FIXED else None
         edits = [{**page.between(each.span), "text": each.text} for each in fix.edits] if fix else []
@@ -89,7 +89,7 @@ def checked(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
 
 
 def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
-    """What an import left out of the recipe, as its comments say: a warning each, which the comment's end settles."""
+    """Yield a warning for each comment that marks what an import left out; deleting the comment settles it."""
     for gap in LEFT_OUT.finditer(page.text):
         line = page.between(edit.TextSpan(gap.start(), min(gap.end() + 1, len(page.text))))
         fix = {"title": "Delete this comment", "edits": [{**line, "text": ""}]}
@@ -98,7 +98,7 @@ def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
 
 
 def _diagnosed(studio: Studio, text: str) -> tuple[model.Recipe | None, Sequence[Diagnostic]]:
-    """The recipe of a text, or None; and what `check` says of it."""
+    """Parse a text: the recipe, or None; and the problems that `check` finds."""
     try:
         recipe = studio.recipe(text)
     except RecipeError as error:
@@ -109,7 +109,7 @@ def _diagnosed(studio: Studio, text: str) -> tuple[model.Recipe | None, Sequence
 def _fix_of(
     studio: Studio, problem: Diagnostic, spans: edit.Spans, problems: Sequence[Diagnostic]
 ) -> edit.QuickFix | None:
-    """The first of a problem's fixes after which it is gone, and the recipe has no error that it had not before."""
+    """Find the first fix that removes a problem without adding an error."""
 
     def keys(problems: Sequence[Diagnostic]) -> set[tuple[str, str, str]]:
         return {(problem.code, problem.name, problem.message) for problem in problems}
@@ -126,7 +126,7 @@ def _fix_of(
 
 
 def _span_of(problem: Diagnostic, spans: edit.Spans | None, page: PageText) -> edit.TextSpan:
-    """The words that a problem is about: the key or value that begins at its place, or the word that stands there."""
+    """Find the text to underline for a problem: the key or value that begins at its place, or the word there."""
     offset = page.offset(problem.line, problem.col)
     span = spans.starting_at(offset) if spans is not None else None
     if span is not None and span.end > span.start:
@@ -134,13 +134,13 @@ def _span_of(problem: Diagnostic, spans: edit.Spans | None, page: PageText) -> e
         return span if line_end < 0 else edit.TextSpan(span.start, line_end)
     if (word := _WORD.match(page.text, offset)) is not None:
         return edit.TextSpan(word.start(), word.end())
-    before = len(page.text[:offset].rstrip())  # nothing stands here: the word before
+    before = len(page.text[:offset].rstrip())  # nothing here: underline the word before
     start = max((word.start() for word in _WORD.finditer(page.text, max(before - 80, 0), before)), default=offset)
     return edit.TextSpan(start, max(before, start))
 
 
 def _explained(code: str) -> str:
-    """What a code means, why it matters, and how to fix it."""
+    """Explain a code: what it means, why it matters, and how to fix it."""
     if (entry := codes.CODES.get(code)) is None:
         return ""
     silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
@@ -148,7 +148,7 @@ def _explained(code: str) -> str:
 
 
 def steps_by_path(recipe: model.Recipe) -> dict[str, model.Step]:
-    """Every step of a recipe by path, `steps.2.steps.0`, those that it inherits too; of `eval: derived` none."""
+    """Map paths such as `steps.2.steps.0` to every step of a recipe, inherited ones too, but not of `eval: derived`."""
 
     def paths(steps: tuple[model.Step, ...], path: str) -> Iterator[tuple[str, model.Step]]:
         for number, step in enumerate(steps):
@@ -162,12 +162,12 @@ def steps_by_path(recipe: model.Recipe) -> dict[str, model.Step]:
 
 
 def _values_of(step: model.Step) -> dict[str, Any]:
-    """The arguments that are given to a step, `p` among them."""
+    """The arguments that the recipe gives to a step, `p` among them."""
     return {**step.args.plain(), **({} if step.p is None else {"p": step.p})}
 
 
 def _outline(spans: edit.Spans, page: PageText, recipe: model.Recipe | None, *, extends: bool) -> list[dict[str, Any]]:
-    """The steps for the page: those of the text with places; those that a recipe inherits at the line of their file."""
+    """List the steps for the page: those of the text with their spans, inherited ones with the line in their file."""
     known = steps_by_path(recipe) if recipe is not None else {}
     outline = []
     if extends and known:
@@ -192,7 +192,7 @@ def _outline(spans: edit.Spans, page: PageText, recipe: model.Recipe | None, *, 
 
 
 def _argument(step: model.Step | None, name: str, value: Any, place: dict[str, Any]) -> dict[str, Any]:
-    """An argument; of a range that is written as one number both `ends`, for sliders: brightness 0.2 is 0.8 to 1.2."""
+    """Describe an argument; a range written as one number gets both `ends`: brightness 0.2 is 0.8 to 1.2."""
     ends = {}
     if step is not None and not step.steps and type(value) in (int, float) and (both := _ranges(step).get(name)):
         ends = {"ends": list(both)}
@@ -201,7 +201,7 @@ def _argument(step: model.Step | None, name: str, value: Any, place: dict[str, A
 
 @lru_cache(maxsize=512)
 def _ranges(step: model.Step) -> dict[str, tuple[float, float]]:
-    """The arguments that the class keeps as two numbers."""
+    """The arguments that the step's class stores as two numbers."""
     ranges: dict[str, tuple[float, float]] = {}
     with suppress(AugrecipesError):
         transform = registry.construct(step)
@@ -212,11 +212,11 @@ def _ranges(step: model.Step) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
-    """The text with an argument of a step changed; a value of null leaves it to the class.
+def slider_changed(studio: Studio, request: SlideRequest) -> dict[str, Any]:
+    """Set an argument of a step in the text; a value of null removes it, so that the class's default holds.
 
     Raises:
-        Refused: there is no such step, or the text cannot be changed so without changing more.
+        Refused: there is no such step, or the edit would change more than this argument.
         RecipeError: the text cannot be read.
     """
     text, path, argument = request.text, request.path, request.argument
@@ -238,18 +238,18 @@ def slid(studio: Studio, request: SlideRequest) -> dict[str, Any]:
     try:
         changed = _meaning(edit.read_spans(new))
     except RecipeError:
-        raise _by_hand() from None
+        raise _layout_refusal() from None
     if changed.keys() != meant.keys() or not all(nodes.same(changed[key], meant[key]) for key in meant):
-        raise _by_hand()
+        raise _layout_refusal()
     return {"text": new}
 
 
-def _by_hand(why: str = "this is written in a way that cannot be changed in place") -> Refused:
+def _layout_refusal(why: str = "this is written in a way that cannot be changed in place") -> Refused:
     return Refused(422, "layout", why, "change it by hand")
 
 
 def _meaning(spans: edit.Spans) -> dict[tuple[str, str], Any]:
-    """What a text says, however it is written: arguments by path and name, with no name that of the step itself."""
+    """Read what a text means, whatever its layout: arguments by (path, name); the empty name holds the step's."""
     assert isinstance(spans.top, nodes.MappingNode)
     meaning: dict[tuple[str, str], Any] = {}
     for path, step in edit.steps_of(spans).items():
@@ -262,7 +262,7 @@ def _meaning(spans: edit.Spans) -> dict[tuple[str, str], Any]:
 
 
 def _in_variant(studio: Studio, spans: edit.Spans, top: nodes.MappingNode, path: str, argument: str, value: Any) -> str:
-    """A step that is inherited is changed by `set:`; Refused where more would change, or something else."""
+    """Change an inherited step by `set:`; Refused where the edit would change anything else."""
     before = steps_by_path(studio.recipe(spans.text))
     if path not in before:
         raise no_step(path)
@@ -279,7 +279,7 @@ def _in_variant(studio: Studio, spans: edit.Spans, top: nodes.MappingNode, path:
     after = steps_by_path(studio.recipe(new))
     for other, inherited in before.items():
         if other != path and not path.startswith(other) and after.get(other) != inherited:
-            raise _by_hand(f"the change would reach {inherited.name} too")
+            raise _layout_refusal(f"the change would reach {inherited.name} too")
     if value is not edit.GONE and not nodes.same(_values_of(after[path]).get(argument), value):
-        raise _by_hand()
+        raise _layout_refusal()
     return new

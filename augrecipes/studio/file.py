@@ -1,4 +1,4 @@
-"""What the page begins with, and what becomes of it: the recipe's file, imports and exports, the data, the schema."""
+"""The page's files: the recipe on disk, imports and exports; and the data's names, the schema and the gallery."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from augrecipes.recipe.grammar import DEGRADE, GROUPS, POLICIES, STEP_KEYS
 from augrecipes.recipe.limits import MAX_BYTES, read_bytes
 from augrecipes.recipe.problems import Problems, Stop
 from augrecipes.studio.requests import ExportRequest, ImportRequest, RecipeRequest, Refused, SaveRequest
-from augrecipes.studio.studio import Studio, go_on
+from augrecipes.studio.studio import Studio, continue_or_cancel
 from augrecipes.studio.view import name_of
 
 NAMES = 1_000  # samples whose names are listed
@@ -37,18 +37,18 @@ _OURS = re.compile(r"\A(?=.*^version:\s*1\b)(?=.*^(steps|views|extends):)", re.M
 
 
 @dataclass(frozen=True, slots=True)
-class OnDisk:
-    """A recipe's file as it is: its text with line ends as the page has them, and the hash of its bytes."""
+class DiskFile:
+    """A recipe's file on disk: its text with `\n` line ends, as the page has them, and the hash of its bytes."""
 
     text: str = ""
-    sha: str = ""  # of a missing file, too
+    sha: str = ""  # empty for a missing file
     crlf: bool = False
 
 
-def read(path: Path | None) -> OnDisk:
-    """The file; a missing one is empty. Raises Refused where it is no text, or cannot be read."""
+def read(path: Path | None) -> DiskFile:
+    """Read a recipe's file; a missing one is empty. Refused where it is not UTF-8, or cannot be read."""
     if path is None or not path.exists():
-        return OnDisk()
+        return DiskFile()
     problems = Problems()
     try:
         data = read_bytes(path, path.name, problems)
@@ -59,11 +59,11 @@ def read(path: Path | None) -> OnDisk:
         raise Refused(422, "encoding", f"{path.name} is not UTF-8", "save the file as UTF-8") from None
     if len(data) > MAX_BYTES:
         raise Refused(413, "too-large", f"a recipe is at most {MAX_BYTES:,} bytes")
-    return OnDisk(text.replace("\r\n", "\n"), sha256(data).hexdigest(), b"\r\n" in data)
+    return DiskFile(text.replace("\r\n", "\n"), sha256(data).hexdigest(), b"\r\n" in data)
 
 
 def alive(studio: Studio) -> dict[str, Any]:
-    """The hash of the file's bytes now; that there is an answer says that the server is there."""
+    """Answer a heartbeat of the page with the current hash of the file."""
     sha: str | None = None
     with suppress(Refused):
         sha = read(studio.file).sha if studio.file else None
@@ -80,7 +80,7 @@ def save(studio: Studio, request: SaveRequest) -> dict[str, Any]:
     """Write the text to the recipe's file.
 
     Raises:
-        Refused: 403 where nothing is written, 409 with the text on disk and a diff where that has changed.
+        Refused: 403 in a read-only studio; 409 without a file, or with a diff where the file has changed on disk.
     """
     text, file = request.text, studio.file
     if studio.read_only:
@@ -104,20 +104,20 @@ def save(studio: Studio, request: SaveRequest) -> dict[str, Any]:
     return {"sha": sha256(data).hexdigest()}
 
 
-def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
-    """A recipe from a file that was dropped: of albumentations, another framework's config, or a recipe as it is.
+def import_recipe(studio: Studio, request: ImportRequest) -> dict[str, Any]:
+    """Convert a file dropped on the page: albumentations, another framework's config, or a recipe to keep.
 
-    Nothing of it is run.
+    None of its code is run.
 
     Raises:
-        RecipeError: nothing known, or parts of it are not supported.
+        RecipeError: the format is unknown, or parts of it are not supported.
     """
     text, name = request.text, PurePosixPath(request.name.replace("\\", "/")).name[:120] or "dropped.yaml"
     try:
         studio.recipe(text)
     except RecipeError:
         if not _OURS.search(text):
-            with budget.bounded(name, go_on):
+            with budget.bounded(name, continue_or_cancel):
                 draft = of_document(reading.of_text(text, re.sub(r"[^\w.-]", "_", name)))
                 draft.complete()
             left_out = [f"left out: {part.message}" for part in draft.left_out()]
@@ -125,11 +125,11 @@ def imported(studio: Studio, request: ImportRequest) -> dict[str, Any]:
     return {"text": text, "notes": []}  # ours: the editor shows what is wrong
 
 
-def exported(studio: Studio, request: ExportRequest) -> dict[str, Any]:
-    """The recipe as a program of albumentations, or as the JSON that `A.save` writes.
+def export_recipe(studio: Studio, request: ExportRequest) -> dict[str, Any]:
+    """Export the recipe as albumentations code, or as the JSON that `A.save` writes.
 
     Raises:
-        RecipeError: it is none, or it cannot run in albumentations alone.
+        RecipeError: it is not valid, or cannot run in albumentations alone.
     """
     recipe = studio.recipe(request.text)
     if request.form == "python":
@@ -138,7 +138,7 @@ def exported(studio: Studio, request: ExportRequest) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """Every step with its arguments, for completion, hover and sliders; and the keys of a recipe."""
+    """Describe every step and its arguments, for completion, hover and sliders; and the keys of a recipe."""
     classes = {name: registry.arguments(name) or {"properties": {}} for name in registry.names()}
     steps = {**GROUPS, **POLICIES, groups.DEGRADE: DEGRADE, **classes}
     return {
@@ -159,7 +159,7 @@ def _step(name: str, described: Schema) -> dict[str, Any]:
 
 
 def argument_of(name: str, part: Schema) -> dict[str, Any]:
-    """An argument's control and documentation, from its name and its JSON Schema.
+    """Choose an argument's control and documentation from its name and JSON Schema.
 
     `type` is `number`, `integer`, `boolean`, `choice`, `range` (two numbers, of which one may be enough), `pair` (two
     numbers that are no range: `names` says what they are), `list`, `text` or `any`; `min`, `max` and `step` are of a
@@ -217,7 +217,7 @@ def _round_up(value: float) -> float:
 
 
 def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
-    """The data, as a recipe reads them; without a recipe, or where it cannot, what is wrong."""
+    """Describe the data as a recipe reads them; `problem` says why it cannot."""
     seed = studio.data.store and studio.data.store.about["seed"]
     answer: dict[str, Any] = {"count": 0, "names": [], "turns": [], "problem": None, "seed": seed, "kind": None}
     answer["demo"] = studio.data.data is None
@@ -225,7 +225,7 @@ def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
         recipe = studio.recipe(request.text)
         answer["kind"] = "bags" if recipe.facts.tiles else "pairs" if recipe.facts.scales else "images"
         pipeline = studio.pipeline(studio.data.left(recipe, "train", seed or 0)[0])
-        files = studio.data.listed(pipeline.recipe, pipeline)
+        files = studio.data.source(pipeline.recipe, pipeline)
         answer["count"] = len(files.table)
         answer["names"] = [name_of(files, recipe, row) for row in range(min(len(files.table), NAMES))]
         answer["turns"] = [] if files.labels is None else class_turns(files.labels)
@@ -235,7 +235,7 @@ def source(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
 
 
 def class_turns(labels: NDArray[np.int64]) -> list[int]:
-    """Samples in an order in which classes take turns, the first 1,000 of it; of one class none.
+    """Order samples so that classes take turns, and return the first 1,000; empty where there is one class.
 
     >>> class_turns(np.array([0, 0, 0, 4, 4, 7]))
     [0, 3, 5, 1, 4, 2]
@@ -255,7 +255,7 @@ def recipes() -> list[dict[str, Any]]:
     ]
 
 
-# Arguments of two numbers that are no range, and what the numbers are.
+# Arguments of two numbers that are not a range, and what the numbers are.
 _PAIRS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("size", "max_size_hw"), ("height", "width")),
     **dict.fromkeys(("grid", "tile_grid_size"), ("rows", "columns")),
@@ -267,7 +267,7 @@ _RANGE_WORDS = {"x-range", "x-nondecreasing"}
 
 
 def pair_names(argument: str, schema: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What the two numbers of an argument are called that is a pair but no range; None of every other argument.
+    """Name the two numbers of an argument that is a pair but not a range; None for every other argument.
 
     Args:
         argument: its name.

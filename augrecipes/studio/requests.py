@@ -1,4 +1,4 @@
-"""Requests of the page as models, and the errors that they are answered with."""
+"""Models of the page's requests, and the errors that answer bad ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Size = Annotated[int, Field(ge=0, le=4096)]
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
-    """A request that is not served, and the error that the page shows."""
+    """A request that the studio refuses, with the HTTP status and the error that the page shows."""
 
     def __init__(self, status: int, code: str, message: str, fix: str = "", **more: Any) -> None:
         super().__init__(message)
@@ -27,13 +27,13 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
     @classmethod
     def of(cls, error: AugrecipesError | Refused) -> Refused:
-        """An error of a recipe or of the data."""
+        """Convert an error of a recipe or of the data."""
         if isinstance(error, Refused):
             return error
         if not isinstance(error, RecipeError):
             if not isinstance(error, DataError):
                 return cls(422, "data", str(error))
-            # `cause` names no file: what fails on many samples is said once.
+            # `cause` names no file, so that the page can show a failure of many samples once.
             fix = "" if error.step is None else f"the step {error.step} fails on it"
             return cls(422, "data", str(error), fix, cause=error.reason_in_step)
         lines = [f"{each.line}:{each.col} {each.code} {each.name}: {each.message}" for each in error.problems]
@@ -47,7 +47,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
 
 def no_step(path: str) -> Refused:
-    """The refusal of a path that no step has."""
+    """Refuse a path that no step has."""
     return Refused(404, "path", f"there is no step {path!r:.80}")
 
 
@@ -62,7 +62,7 @@ class RecipeRequest(_Request):
 
 
 class VariantRequest(RecipeRequest):
-    """A recipe as it is run: steps by their path that are switched off, or get a p of 0 or 1."""
+    """A recipe as it is run: `off` are paths of steps switched off, `force` gives steps a p of 0 or 1."""
 
     optimize: Optimize | None = None
     off: Annotated[list[str], Field(max_length=MOST_DRAWS)] = []
@@ -88,9 +88,9 @@ class ViewRequest(VariantRequest, SampleRequest):
     """What a view shows of a recipe.
 
     Attributes:
-        tiles: of a bag, how many are shown.
-        source: whether images as they were read are shown, too.
-        path: of a step.
+        tiles: number of tiles shown of a bag.
+        source: whether the source images are shown, too.
+        path: the step's, for views of a step.
     """
 
     indices: Numbers = [0]
@@ -109,7 +109,7 @@ class CompareRequest(SampleRequest):
 
 
 class SaveRequest(RecipeRequest):
-    """A text for the recipe's file, and the hash of the file that the page has read."""
+    """A text for the recipe's file, and the hash of the file when the page read it."""
 
     base_sha: Any = None
     force: bool = False
@@ -139,7 +139,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def parsed(model: type[R], body: bytes) -> R:
-    """A request's body as a model; Refused where it does not fit."""
+    """Parse a request's body; Refused where it does not fit the model."""
     try:
         return model.model_validate_json(body)
     except ValidationError as error:

@@ -13,21 +13,21 @@ from augrecipes.errors import AugrecipesError
 from augrecipes.recipe import model, parse
 from augrecipes.sources.opening import Data
 from augrecipes.studio.file import recipe_of
-from augrecipes.studio.studio import Studio, opened
+from augrecipes.studio.studio import Studio, open_studio
 
 HOST = "127.0.0.1"
 
 
 class StudioServer:
-    """A studio at an address of this machine; notebooks show it as its page. Before `serve` or `start` none answers.
+    """The HTTP server of a studio; notebooks show it as its page. It answers once `serve` or `start` is called.
 
     Args:
-        studio: that answers.
+        studio: answers the requests.
         port: 0 takes a free one.
         height: of the page in a notebook, px.
 
     Attributes:
-        address: of the page, with the token, for a browser of this machine; whoever knows it has access.
+        address: URL of the page on this machine, with the token: whoever knows it has access.
 
     Raises:
         AugrecipesError: starlette or uvicorn is not installed, or the port is taken.
@@ -42,7 +42,7 @@ class StudioServer:
             if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
                 raise
             raise AugrecipesError("the studio needs starlette and uvicorn: pip install 'augrecipes[studio]'") from None
-        self.studio, self._height, self._socket = studio, height, _listening(port)
+        self.studio, self._height, self._socket = studio, height, _bound_socket(port)
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{HOST}:{self.port}/?token={studio.token}"
         self.application = application(studio, (f"{HOST}:{self.port}", f"localhost:{self.port}"))
@@ -55,30 +55,30 @@ class StudioServer:
         self._thread = threading.Thread(target=self.serve, name="augrecipes-studio", daemon=True)
 
     def serve(self) -> None:
-        """Answer until Ctrl-C, or `close`."""
+        """Serve until Ctrl-C or `close`."""
         try:
             self._server.run(sockets=[self._socket])
         finally:
             self.studio.close()
 
     def start(self) -> None:
-        """Answer in a thread of its own, until `close` or the end of the program."""
+        """Serve in a background thread until `close` or the end of the program."""
         atexit.register(self.close)
         self._thread.start()
 
     def close(self) -> None:
-        """End the server; the page keeps what has been typed."""
+        """Stop the server; an open page keeps its text."""
         atexit.unregister(self.close)
         self._server.should_exit = True
         self._thread.join(10)
         self._socket.close()
 
     def recipe(self) -> str:
-        """The recipe's file as it is on disk now; of a recipe without a file what the page began with."""
+        """Read the recipe's file from disk; without a file, the text that the page started with."""
         return str(recipe_of(self.studio)["text"])
 
     def _repr_html_(self) -> str:
-        """The page as a frame; notebooks ask for it by this name."""
+        """Show the page in a frame; notebooks call this."""
         address = escape(self.address, quote=True)
         style = f"width:100%;height:{self._height}px;border:1px solid #8884;border-radius:6px"
         return f'<iframe src="{address}" title="augrecipes studio" style="{style}" allow="clipboard-write"></iframe>'
@@ -87,7 +87,7 @@ class StudioServer:
         return f"the studio is at {self.address}"
 
 
-def _listening(port: int) -> socket.socket:
+def _bound_socket(port: int) -> socket.socket:
     try:
         listener = socket.create_server((HOST, port))
     except OSError as error:
@@ -129,6 +129,6 @@ def studio(
     True
     >>> view.close()
     """
-    server = StudioServer(opened(recipe, data, masks=masks, read_only=read_only), port, height)
+    server = StudioServer(open_studio(recipe, data, masks=masks, read_only=read_only), port, height)
     server.start()
     return server

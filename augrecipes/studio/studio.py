@@ -1,4 +1,4 @@
-"""One studio: a recipe's file, data, what is cached between requests, and threads whose work newer requests end."""
+"""The state of a studio: recipe file, data, caches, and threads whose work newer requests cancel."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from augrecipes.studio.data import StudioData
 
 _THREADS = 24
 
-Say = Callable[[Any], None]
-Piece = Callable[[Say], None]  # reports results, as often as it likes
+Emit = Callable[[Any], None]
+Piece = Callable[[Emit], None]  # emits any number of results
 T = TypeVar("T")
 
 
 class EndedError(BaseException):
-    """The turn has ended: nobody waits for the result. No Exception: those that steps raise are their faults."""
+    """A turn has ended, and nobody waits for its result. A BaseException: handlers of step errors must not catch it."""
 
 
 class WorkTurn:
-    """One request's right to be worked on, until `end`.
+    """The cancellation token of one request's work.
 
     Attributes:
-        ended: nobody waits for the rest any longer.
-        superseded: by a newer request.
+        ended: nobody waits for further results.
+        superseded: a newer request has ended it.
         wake: called when it ends.
     """
 
@@ -51,26 +51,26 @@ class WorkTurn:
         self.wake: Callable[[], object] = lambda: None
 
     def end(self) -> None:
-        """Nobody waits for the rest any longer."""
+        """Cancel the work: nobody waits for further results."""
         self.ended = True
         self.wake()
 
 
-_here = threading.local()
+_local = threading.local()
 
 
-def go_on() -> None:
-    """Raise EndedError where this thread's work is no longer needed; called between the steps of recipes."""
-    turn: WorkTurn | None = getattr(_here, "turn", None)
+def continue_or_cancel() -> None:
+    """Raise EndedError if this thread's turn has ended; called between the steps of recipes."""
+    turn: WorkTurn | None = getattr(_local, "turn", None)
     if turn is not None and turn.ended:
         raise EndedError
 
 
 class WorkThreads:
-    """Threads for the work of all requests, answered piece by piece.
+    """A thread pool for the work of all requests, whose results are streamed.
 
-    A step cannot be interrupted; so threads look between steps whether their turn has ended, and until then newer work
-    has threads of its own. What they make is cached for the next request.
+    A step cannot be interrupted; so threads check between steps whether their turn has ended, and meanwhile newer work
+    runs on other threads. Results are cached for the next request.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -78,20 +78,20 @@ class WorkThreads:
         self._threads = ThreadPoolExecutor(_THREADS, "studio")
 
     async def run(self, work: Callable[[], T], turn: WorkTurn | None = None) -> T:
-        """The result of some work in a thread; EndedError where its turn ends before."""
-        async with aclosing(self.stream(turn or WorkTurn(), [lambda say: say(work())], 1)) as results:
+        """Run `work` in a thread and return its result; EndedError if its turn ends first."""
+        async with aclosing(self.stream(turn or WorkTurn(), [lambda emit: emit(work())], 1)) as results:
             async for result in results:
                 first: T = result
                 return first
         raise EndedError
 
     async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncGenerator[Any]:
-        """The results of the pieces, as they come; ends early, without waiting for what still runs, with the turn.
+        """Yield the results of the pieces as they come; stop when the turn ends, without waiting for running pieces.
 
         Args:
             turn: of the request; closing this iterator ends it.
-            pieces: taken one after another by the threads, not before they are needed.
-            lanes: threads at the same time; None: as many as there are lanes.
+            pieces: consumed lazily by the threads, in order.
+            lanes: most threads at a time; None: `self.lanes`.
         """
         loop, results = asyncio.get_running_loop(), asyncio.Queue[Any]()
         waiting, taking = iter(pieces), threading.Lock()
@@ -102,18 +102,18 @@ class WorkThreads:
             except RuntimeError:  # the loop is closed: nobody listens
                 turn.ended = True
 
-        def say(result: Any) -> None:
-            go_on()
+        def emit(result: Any) -> None:
+            continue_or_cancel()
             put(result)
 
         def work() -> None:
-            _here.turn = turn
+            _local.turn = turn
             while not turn.ended:
                 with taking:
                     piece = next(waiting, None)
                 if piece is None:
                     return
-                piece(say)
+                piece(emit)
 
         count = lanes or self.lanes
         turn.wake = lambda: put(None)
@@ -126,31 +126,31 @@ class WorkThreads:
                     return
                 if isinstance(result, Future):
                     count -= 1
-                    result.result()  # what was raised in the thread is raised here
+                    result.result()  # raises here what the thread raised
                 else:
                     yield result
         finally:
             turn.end()
 
     def close(self) -> None:
-        """Take no more work, and wait for none."""
+        """Accept no more work, and wait for none."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 NEW = Path(__file__).with_name("new.yaml").read_text(encoding="utf-8")
-_TABS = 256  # whose turns are known
+_TABS = 256  # most turns that are kept
 
 
 @dataclass
 class Studio:
-    """What the routes work with: it reads and compiles what the page sends.
+    """The state that the routes share; it parses and compiles the recipes that the page sends.
 
     Attributes:
         data: the samples that are shown.
-        file: of the recipe; what it extends is looked for in its folder. None: only the gallery can be extended.
-        text: that the page starts with.
-        read_only: nothing is written.
-        token: that every request carries.
+        file: the recipe's; recipes that it extends are looked up in its folder. None: only the gallery's are.
+        text: the page's text at the start, where there is no file.
+        read_only: the file is never written.
+        token: required of every request.
         images: PNGs by address.
     """
 
@@ -172,7 +172,7 @@ class Studio:
         return "recipe.yaml" if self.file is None else self.file.name
 
     def turn(self, tab: str, what: str) -> WorkTurn:
-        """A turn for some work of a tab; the tab's earlier work of that kind ends."""
+        """Start a turn for a tab's work of a kind (`what`), and end the tab's earlier turn of that kind."""
         if (before := self.turns.pop((tab, what), None)) is not None:
             before.superseded = True
             before.end()
@@ -182,18 +182,18 @@ class Studio:
         return turn
 
     def recipe(self, text: str) -> Recipe:
-        """The recipe of a text, which runs no plugin. Raises RecipeError with everything that is wrong."""
+        """Parse a recipe without running its plugins. Raises RecipeError with every problem."""
 
         def parsed() -> Recipe:
             return parse.parse_text(text, file=self.name, root=self.file and self.file.parent, plugins=False)
 
-        # What it extends may have been written anew.
+        # A file that it extends may have changed.
         return parsed() if "extends" in text else self._recipes.get(text, parsed)
 
     def pipeline(
         self, recipe: Recipe, mode: Mode = "train", optimize: Optimize | None = None, seed: int = 0, **more: Any
     ) -> Pipeline:
-        """The compiled recipe, as `Recipe.compile` makes it; the page shows what that logs.
+        """Compile a recipe as `Recipe.compile` does, without its logging: the page shows the problems.
 
         Raises:
             LintError: a lint error that the recipe does not silence.
@@ -205,18 +205,18 @@ class Studio:
             steps_of(recipe, mode)
             if errors := tuple(problem for problem in lint(recipe) if problem.severity == "error"):
                 raise LintError(problems=errors)
-            return self.built(recipe, mode, optimize, seed, **more)
+            return self.build_part(recipe, mode, optimize, seed, **more)
 
         return self._pipelines.get((recipe.digest, *how), compiled)
 
-    def built(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
-        """The same without its lints: of parts and variants of recipes. Steps give way to newer work."""
+    def build_part(self, recipe: Recipe, mode: Mode, optimize: Optimize | None, seed: int, **more: Any) -> Pipeline:
+        """Compile without lints, for parts and variants of recipes; running steps can be cancelled."""
         pipeline = build(recipe, mode, optimize, seed, **{"threads": 1, "resumes": self.data.store is not None, **more})
-        route_steps(pipeline, _between)
+        route_steps(pipeline, _interruptible)
         return pipeline
 
     def close(self) -> None:
-        """End all work and remove what was drawn for the demo."""
+        """End all work and remove the demo's files."""
         for turn in list(self.turns.values()):
             turn.end()
         self.threads.close()
@@ -224,19 +224,19 @@ class Studio:
         self.data.close()
 
 
-def _between(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    go_on()
+def _interruptible(_: str, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    continue_or_cancel()
     return step(*args, **kwargs)
 
 
-def opened(
+def open_studio(
     recipe: Recipe | parse.Source | None, data: Data | None = None, *, masks: Any = None, read_only: bool = False
 ) -> Studio:
-    """A studio for a recipe and data as users name them; nobody has access yet.
+    """Open a studio on a recipe and data as users name them, without a server.
 
     Args:
-        recipe: a file, which may be missing still, and which is what the page writes; or what else `augrecipes.load`
-            takes, a Recipe, or None for a small one to begin with: these have no file.
+        recipe: a file for the page to write, which may not exist yet; or, without a file, anything else that
+            `augrecipes.load` takes, a Recipe, or None for a small starting recipe.
         data: as `augrecipes.preview` takes them, or a packed dataset; None: the demo's images.
         masks: a folder of masks that match the images' names.
         read_only: never write the file.
@@ -248,7 +248,7 @@ def opened(
     """
     if recipe is not None and not isinstance(recipe, Recipe):
         with suppress(RecipeError):  # the page shows what is wrong
-            parse.load(recipe)  # runs the plugins that it names, for whoever opens it; what pages send later runs none
+            parse.load(recipe)  # runs the plugins of a recipe that the user opens; texts from pages run none
     files, text, path = StudioData(data, masks), "", None
     if recipe is None:
         text = NEW

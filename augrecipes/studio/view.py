@@ -1,4 +1,4 @@
-"""A request's recipe over the data: which steps run, which samples are shown; and their images, as PNGs."""
+"""A request's recipe applied to the data: which steps run, which samples are shown, and their images as PNGs."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _WHOLE = 1 << 30  # px: no image is larger
 
 
 class View:
-    """What a request shows: its recipe as it is run, compiled, and the data as that reads them.
+    """A request's recipe, compiled, and the data as it reads them.
 
     Args:
-        studio: whose data and caches.
-        request: which samples, how large.
+        studio: provides data and caches.
+        request: names the samples and their size.
         variant: the recipe; None: the request's own.
-        optimize: instead of the recipe's choice.
+        optimize: overrides the recipe's choice.
         mode: `train` or `eval`.
-        size: where the request names none, px.
-        path: of a recipe of several views only the one that this step belongs to, or the first; None: all.
-        more: arguments of the compiler.
+        size: longer side of shown images in px, where the request gives none.
+        path: a step's path; of a multi-view recipe only the view of this step, or the first, is run. None: all views.
+        more: further arguments of the compiler.
 
     Attributes:
-        written: the recipe as its text says.
+        written: the recipe of the text.
         switched: the same, without the steps that are switched off.
-        recipe: what is run: without those that a packed dataset has behind it, too.
-        baked: labels of the steps that the dataset was packed with.
+        recipe: the recipe that runs: also without the steps that the packed dataset has applied.
+        baked: labels of the steps that the packed dataset has applied.
         files: the data, as the recipe reads them.
 
     Raises:
-        Refused: a path that no step has, or of a step that the dataset was packed with.
+        Refused: no step has such a path, or the packed dataset has applied the step.
         RecipeError, LintError: the recipe cannot run.
-        DataError: there is nothing that it can run on.
+        DataError: the data do not suit the recipe.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class View:
         self.recipe = studio.data.left(self.switched, self.mode, request.seed)[0]
         self.recipe = self.recipe if path is None else part_of(self.recipe, path)
         self.pipeline = studio.pipeline(self.recipe, self.mode, optimize, request.seed, **more)
-        self.files = studio.data.listed(self.recipe, self.pipeline)
+        self.files = studio.data.source(self.recipe, self.pipeline)
 
     def _switched(self) -> Recipe:
-        """The recipe without the steps that are off, and with a p of 0 or 1 for those that are forced.
+        """Remove the steps that are off, and set p to 0 or 1 for those that are forced.
 
-        Labels stay, so every other step draws what it drew. Inside a group a step that is off stays and never acts,
-        because groups draw which of so many steps act.
+        Labels stay, so every other step keeps its draws. Inside a group a step that is off stays with a p of 0, because
+        a group's draws depend on its number of steps.
         """
         off, force = self.variant.off, self.variant.force
         for path in (*off, *force):
@@ -106,12 +106,12 @@ class View:
         return replace(old, steps=steps, views=tuple(views), eval=old.eval and tuple(inside(old.eval, "eval")))
 
     def check(self, *indices: int) -> None:
-        """Refused where there are not so many samples."""
+        """Refuse indices beyond the last sample."""
         if max(indices) >= (count := len(self.files.table)):
             raise Refused(404, "index", f"there are {count} samples; the last is number {count - 1}")
 
     def units(self, index: int, epoch: int) -> list[int]:
-        """The files of a sample: itself, or some of the tiles that an epoch picks of a bag.
+        """The files of a sample: its own, or some of the tiles that an epoch picks from a bag.
 
         Raises:
             Refused: there is no such sample, or none of the tiles that were chosen is picked.
@@ -134,14 +134,14 @@ class View:
         return [units[int(tile)] for tile in picked[spread]]
 
     def sample(self, unit: int, epoch: int) -> Sample:
-        """One image, scene or tile as the pipeline takes it; DataError where it cannot be read."""
+        """Read one image, scene or tile as the pipeline takes it; DataError where it cannot be read."""
         return self.studio.data.sample(self.recipe, self.pipeline, unit, epoch)
 
-    def put(self, image: RgbImage, whole: tuple[int, int] | None = None) -> dict[str, Any]:
-        """Cache an image, at the size that it is shown at.
+    def cache_png(self, image: RgbImage, whole: tuple[int, int] | None = None) -> dict[str, Any]:
+        """Cache an image as a PNG at display size.
 
         Returns:
-            `url`, and `width` and `height` of the image before it was made smaller: here, or as `whole` says.
+            `url`, and `width` and `height` before downscaling; `whole` gives these where the image is already smaller.
         """
         data = png_of(within(image, self.size))
         address = blake2b(data, key=self.studio.token.encode(), digest_size=16).hexdigest()
@@ -150,25 +150,25 @@ class View:
         return {"url": f"/api/image/{address}.png", "width": width, "height": height}
 
     def stretch(self, sample: Sample, *, always: bool = False) -> Stretch:
-        """How the images of a sample are shown, by its first one; `always`: those of 8 bits are stretched, too."""
+        """The stretch of a sample's images, from its first one; `always`: stretch 8-bit images, too."""
         images = (whole(image) for image in [*sample.images.values()][:1])
         return stretch_of(images, self.recipe.inputs, always=always)
 
     def output(self, image: NDArray[Any], name: str, on_it: Mapping[str, Any], stretch: Stretch) -> dict[str, Any]:
-        """An image that came out, with its overlay."""
+        """Show an output image with its overlay."""
         output = self.recipe.outputs.get(name, self.recipe.output)
         size = image.shape[1:] if output.layout == "chw" else image.shape[:2]
-        return {**self.put(rgb_of_output(image, output, stretch), size), "overlay": self.overlay(on_it, size)}
+        return {**self.cache_png(rgb_of_output(image, output, stretch), size), "overlay": self.overlay(on_it, size)}
 
     def overlay(
         self, targets: Mapping[str, Any], size: tuple[int, int], inputs: Inputs | None = None
     ) -> dict[str, Any]:
-        """What lies over an image; nothing for kinds that have nothing such.
+        """Collect an image's annotations for the page; empty for kinds without any.
 
         Args:
-            targets: of a sample, as it was read or as it came out.
+            targets: of a sample, as read or as output.
             size: height and width of the image, px.
-            inputs: say how boxes and points are written; None: those of the recipe.
+            inputs: formats of boxes and points; None: those of the recipe.
 
         Returns:
             Boxes [x0, y0, x1, y1] and points [x, y] in px of the image, with names and colours; a mask as its address.
@@ -188,11 +188,11 @@ class View:
             xy = np.asarray(points, np.float32).reshape(len(points), -1)[:_MOST, :2]
             shown["keypoints"] = _numbers(xy[:, ::-1] if inputs.keypoints.format == "yx" else xy)
         if mask is not None and np.asarray(mask).ndim >= 2:
-            shown["mask"] = self.put(_coloured(np.asarray(mask), size))["url"]
+            shown["mask"] = self.cache_png(_coloured(np.asarray(mask), size))["url"]
         return shown
 
     def _named(self, label: Any) -> str:
-        """The name of a box's label."""
+        """Name a box's label."""
         table = self.files.table
         classes = (table.boxes and table.boxes.classes) or table.box_classes or ()
         if not isinstance(label, int | float | np.number):
@@ -200,30 +200,30 @@ class View:
         return str(classes[int(label)] if 0 <= int(label) < len(classes) else int(label))
 
     def source(self, sample: Sample, name: str) -> dict[str, Any]:
-        """An image as it was read, with its overlay."""
+        """Show a source image with its overlay."""
         image, rest = sample.images[name], dict(sample.rest)
         image = image if isinstance(image, np.ndarray) else _small(image, self.size)
         shown, size = rgb_of_input(image, self.stretch(sample)), sample.images[name].shape[:2]
         if size != shown.shape[:2]:
-            rest.pop("mask", None)  # it is as large as an image of many megapixels
+            rest.pop("mask", None)  # it has the full size, many megapixels
         inputs = self.recipe.inputs
-        if isinstance(self.files, StoredSource):  # which has boxes and points in albumentations' own terms
+        if isinstance(self.files, StoredSource):  # stores hold boxes and points in albumentations' own formats
             boxes = inputs.boxes and replace(inputs.boxes, format="albumentations")
             points = inputs.keypoints and replace(inputs.keypoints, format="xy")
             inputs = replace(inputs, boxes=boxes, keypoints=points)
-        return {**self.put(shown, size), "overlay": self.overlay(rest, size, inputs)}
+        return {**self.cache_png(shown, size), "overlay": self.overlay(rest, size, inputs)}
 
 
 def part_of(recipe: Recipe, path: str) -> Recipe:
-    """The recipe or, of several views, that of the one that a step belongs to; of a step that they share the first."""
+    """The recipe; of several views, that of the step's view, or the first for a shared step."""
     return recipe.view(path.split(".")[1]) if path.startswith("views.") else recipe.parts()[0]
 
 
 def png_of(image: NDArray[np.uint8]) -> bytes:
-    """An image H×W×3 RGB, or H×W×4 RGBA, as a PNG without compression.
+    """Encode an image, uint8 H×W×3 RGB or H×W×4 RGBA, as an uncompressed PNG.
 
-    It goes no further than to the browser of this machine, and the encoders of OpenCV and Pillow take ten times as long
-    at their lowest level.
+    It is only sent to a browser on this machine, and the encoders of OpenCV and Pillow take ten times as long even at
+    their lowest compression level.
 
     >>> import cv2
     >>> image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
@@ -232,7 +232,7 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     True
     """
     height, width, channels = image.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # before each row the number of its filter: none
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with its filter type, 0: none
     rows[:, 1:] = image.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 6, 0, 0, 0)
     png = b"\x89PNG\r\n\x1a\n"
@@ -242,9 +242,9 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
 
 
 def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:
-    """The mask's ids in their colours, transparent where it has none: RGBA.
+    """Colour a mask's ids as RGBA, transparent where it has none.
 
-    A mask drawn over black and over white has the same colour in both only where it is opaque.
+    Alpha is recovered by drawing the mask over black and over white: only opaque pixels look the same on both.
     """
     over = [np.full((*size, 3), level, np.uint8) for level in (0, 255)]
     for image in over:
@@ -260,24 +260,24 @@ def _numbers(values: NDArray[Any]) -> list[list[float]]:
 
 
 def whole(image: Any) -> NDArray[Any]:
-    """An image, decoded."""
+    """Decode an image that is still a file."""
     return image if isinstance(image, np.ndarray) else np.asarray(image.array())
 
 
 def _small(image: Any, size: int) -> Any:
-    """A file's image for showing it at a size, decoded no larger than that needs."""
+    """Decode a file at the smallest scale that suffices to show it at a size."""
     height, width = image.shape[:2]
     able = [k for k in (1, *image.scales()) if max(height, width) // k >= size]
     return image.region(0, 0, height, width, max(able, default=1))
 
 
 def drawn_in(out: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Class and parameters in words of each step that acted, by label."""
+    """Describe each step that acted: class and parameters in words, by label."""
     return {label: (name, words.in_words(params)) for label, name, params in out["applied"]}
 
 
 def name_of(files: RecipeSource, recipe: Recipe, index: int) -> str:
-    """A sample's name: the end of its path, of a bag its folder; text, whatever somebody has called a file."""
+    """Name a sample by the end of its path, a bag by its folder; undecodable bytes of the path are replaced."""
     path = files.path(files.table.units_of(index)[0])
     parts = [part for part in path.replace("\\", "/").split("/") if part]
     shown = parts[-2:-1] if recipe.facts.tiles else parts[-2:]

@@ -1,1 +1,1 @@
-"""Trials: recipes compared by what a small network learns under each, on the same samples, order, weights and draws."""
+"""Trials: compare recipes by what a small network learns under each, all else equal: samples, order, weights, draws."""

@@ -1,7 +1,8 @@
-"""What each step of a recipe brings: arms that lack one step each, and successive halving of their seeds.
+"""Ablation: how much each step of a recipe contributes, with successive halving of the arms' seeds.
 
-Successive halving (Jamieson and Talwalkar, 2016) gives all arms a few seeds, then the more promising half twice as
-many, and so on. Here an arm promises a verdict: its difference from the whole recipe is large, measured by its noise.
+An arm is the recipe without one step. Successive halving (Jamieson and Talwalkar, 2016) gives all arms a few seeds,
+then the more promising half twice as many, and so on. Promising here means close to a verdict: the arm's difference
+from the whole recipe is large relative to its noise.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ from augrecipes.trials.statistics import ALPHA, compare, seeds_needed
 from augrecipes.verify.variants import without_step
 
 Scores = Mapping[str, Sequence[float]]
-_TINY = 1e-300  # divides where no difference varies
+_TINY = 1e-300  # a divisor where no difference varies
 
 
 def arms(
     recipe: Recipe, attempt: Callable[[Recipe], object] = lambda _: None
 ) -> tuple[dict[str, Recipe], list[tuple[str, str]]]:
-    """The whole recipe, and the recipe without each of its training steps; the others keep their draws.
+    """Build the arms of an ablation: the whole recipe, and the recipe without each step; other steps keep their draws.
 
-    Steps inside groups are left out, too, and those of `batch:`; a policy goes as one. For a random crop that gives
-    images their size its counterpart of evaluation stands, the window in the centre. Written as YAML an arm is labelled
-    anew, and draws otherwise: an arm is the Recipe.
+    Steps inside groups and those of `batch:` are left out in turn, too; a policy counts as one step. A random crop that
+    sets the size of images is replaced by its evaluation counterpart, the centre crop. Use the Recipe objects: an arm
+    written as YAML would number its steps anew, and so draw differently.
 
     Args:
         recipe: of kind image, pair or bag.
-        attempt: called with each arm, reads some samples of it; an AugrecipesError is a reason to do without the arm.
+        attempt: called with each arm to read some samples; where it raises an AugrecipesError, the arm is dropped.
 
     Returns:
-        Recipes by name, the whole one first; and steps that cannot be left out, with the reason.
+        The recipes by name, the whole one first; and (step, reason) for each step that cannot be left out.
 
     >>> import augrecipes as ar
     >>> recipes, obstacles = arms(ar.load("folder-128"))
@@ -61,7 +62,7 @@ def arms(
 
 
 def _steps(steps: Sequence[Step], parent: Step | None = None) -> Iterator[tuple[Step, Step | None]]:
-    """Every step and what it stands in, without what stands in policies and in groups that never act."""
+    """Yield every step and its group; skip the insides of policies and of groups that never act."""
     for step in steps:
         yield step, parent
         if step.written is None and chance(step) > 0:
@@ -69,7 +70,7 @@ def _steps(steps: Sequence[Step], parent: Step | None = None) -> Iterator[tuple[
 
 
 def _without(recipe: Recipe, step: Step) -> Recipe:
-    """The recipe without a step, or with its counterpart where images would have another size without it."""
+    """Remove a step, or put its evaluation counterpart there where images would otherwise change size."""
     arm = without_step(recipe, "train", step)
     instead = label(steps_of(derive((step,), recipe.scales.plain())), step.site)
     keeps_size = not _size_problem(recipe, arm) or step.name in [each.name for each in instead]
@@ -77,7 +78,7 @@ def _without(recipe: Recipe, step: Step) -> Recipe:
 
 
 def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None, attempt: Callable[[Recipe], object]) -> str:
-    """Why a step cannot be left out; empty where it can."""
+    """Say why a step cannot be left out; empty where it can."""
     if chance(step) <= 0 or step.name == NO_OP:
         return "it never does anything"
     if parent is not None and len(parent.steps) == 1:
@@ -97,7 +98,7 @@ def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None, attemp
 
 
 def _size_problem(recipe: Recipe, arm: Recipe) -> str:
-    """What becomes of the size behind the training steps, if it is another."""
+    """Say how the size after the training steps changes in an arm; empty where it stays."""
     size, other = (
         reduce(lambda size, step: after(step, size), next(on_one_grid(each)), arriving(each)) for each in (recipe, arm)
     )
@@ -107,7 +108,7 @@ def _size_problem(recipe: Recipe, arm: Recipe) -> str:
 
 
 def rungs(seeds: int, arms: int) -> tuple[int, ...]:
-    """The numbers of seeds at which arms are judged, each half the next; the fewest can decide.
+    """The numbers of seeds at which arms are judged, each half the next; even the fewest can give a verdict.
 
     >>> rungs(8, 4), rungs(24, 4), rungs(64, 4)
     ((8,), (12, 24), (16, 32, 64))
@@ -119,7 +120,7 @@ def rungs(seeds: int, arms: int) -> tuple[int, ...]:
 
 
 def most_runs(rungs: Sequence[int], arms: int) -> int:
-    """Trainings that an ablation takes, if nothing is decided before its end; those of the whole recipe included.
+    """The most trainings that an ablation can take, those of the whole recipe included.
 
     >>> most_runs((9, 18), 4), most_runs((18,), 4)
     (72, 90)
@@ -132,13 +133,13 @@ def most_runs(rungs: Sequence[int], arms: int) -> int:
 
 
 def survivors(scores: Scores, whole: str, rung: int, rungs: Sequence[int]) -> tuple[str, ...]:
-    """The arms that go on to the next rung: of those that are undecided the half whose difference is clearest.
+    """Choose the arms for the next rung: of the undecided ones the half whose difference is clearest.
 
     Args:
-        scores: of the whole recipe and of all arms, by seed; those that stopped before have fewer.
+        scores: of the whole recipe and of all arms, by seed; arms that stopped earlier have fewer.
         whole: name of the whole recipe.
-        rung: number of the rung that all others have come to, from 0.
-        rungs: numbers of seeds.
+        rung: index of the rung just finished, from 0.
+        rungs: the numbers of seeds of all rungs.
     """
     if rung + 1 >= len(rungs):
         return ()

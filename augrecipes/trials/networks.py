@@ -1,4 +1,4 @@
-"""The networks of trials: plain, of 190,000 to 340,000 parameters, quick enough to be trained many times in minutes."""
+"""The networks of trials: plain ones of 190,000 to 340,000 parameters, trained many times within minutes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-_LARGEST, _LARGEST_TILE = 48, 32  # px of an image, and of a tile of a bag, that a network which names classes looks at
+_LARGEST, _LARGEST_TILE = 48, 32  # px: the longer side at which classifiers see an image, and a tile of a bag
 _MOMENTUM = 0.25
-_LARGEST_MAP = 96  # px in which classes of pixels are told apart
+_LARGEST_MAP = 96  # px: the longer side at which pixels are segmented
 
 
-def reduce_to(images: Tensor, largest: int) -> Tensor:
-    """Average images (n, C, H, W) down, so that the longer side has at most `largest` px; small ones stay.
+def downsample(images: Tensor, largest: int) -> Tensor:
+    """Downsample images (n, C, H, W) by averaging until the longer side has at most `largest` px; never enlarge.
 
-    >>> reduce_to(torch.ones(1, 3, 256, 128), 64).shape
+    >>> downsample(torch.ones(1, 3, 256, 128), 64).shape
     torch.Size([1, 3, 64, 32])
     """
     height, width = images.shape[-2:]
@@ -29,7 +29,7 @@ def reduce_to(images: Tensor, largest: int) -> Tensor:
 
 
 def convolutions(channels: int, width: int, count: int = 2) -> nn.Sequential:
-    """3×3 convolutions, each with ReLU and batch normalisation, whose statistics settle soon: trainings are short."""
+    """3×3 convolutions, each with batch normalisation and ReLU; the momentum is high because trainings are short."""
     layers: list[nn.Module] = []
     for k in range(count):
         layers += [nn.Conv2d(width if k else channels, width, 3, padding=1, bias=False)]
@@ -38,13 +38,13 @@ def convolutions(channels: int, width: int, count: int = 2) -> nn.Sequential:
 
 
 def stages(channels: int, widths: Sequence[int]) -> nn.ModuleList:
-    """Stages of convolutions, each at half the size of the one before, the first of one convolution."""
+    """The stages of an encoder, meant for halved resolution each; the first is a single convolution."""
     deeper = (convolutions(*pair) for pair in pairwise(widths))
     return nn.ModuleList((convolutions(channels, widths[0], 1), *deeper))
 
 
-def levels_of(stages: nn.ModuleList, images: Tensor) -> list[Tensor]:
-    """What each of the stages makes of images, with maximum pooling between them."""
+def feature_maps(stages: nn.ModuleList, images: Tensor) -> list[Tensor]:
+    """Return the output of every stage, with 2×2 max pooling between stages."""
     levels: list[Tensor] = []
     for stage in stages:
         levels.append(stage(functional.max_pool2d(levels[-1], 2, ceil_mode=True) if levels else images))
@@ -52,9 +52,9 @@ def levels_of(stages: nn.ModuleList, images: Tensor) -> list[Tensor]:
 
 
 class ConvNet(nn.Module):
-    """Classify images (n, C, H, W), of which it sees at most 48 px a side: logits (n, classes).
+    """Classify images (n, C, H, W), downsampled to at most 48 px a side: logits (n, classes).
 
-    Four stages of convolutions with maximum pooling between them, then the maximum over all places.
+    Four stages of convolutions with max pooling between them, then global max pooling.
     """
 
     def __init__(self, channels: int, classes: int, largest: int = _LARGEST) -> None:
@@ -65,7 +65,7 @@ class ConvNet(nn.Module):
 
     def embed(self, images: Tensor) -> Tensor:
         """Embeddings (n, 128)."""
-        return levels_of(self.stages, reduce_to(images, self.largest))[-1].amax((-2, -1))
+        return feature_maps(self.stages, downsample(images, self.largest))[-1].amax((-2, -1))
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits."""
@@ -96,9 +96,9 @@ class AttentionBag(nn.Module):
 
 
 class UNet(nn.Module):
-    """Tell the class of each pixel of images (n, C, H, W), in at most 96 px a side: logits (n, classes, H, W).
+    """Segment images (n, C, H, W), downsampled to at most 96 px a side: logits (n, classes, H, W).
 
-    Source: Ronneberger, Fischer and Brox, "U-Net", MICCAI 2015; with bilinear enlargement.
+    Source: Ronneberger, Fischer and Brox, "U-Net", MICCAI 2015; with bilinear upsampling.
     """
 
     def __init__(self, channels: int, classes: int) -> None:
@@ -110,17 +110,17 @@ class UNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits."""
-        *levels, values = levels_of(self.down, reduce_to(images, _LARGEST_MAP))
+        *levels, values = feature_maps(self.down, downsample(images, _LARGEST_MAP))
         for stage, level in zip(self.up, levels[::-1], strict=True):
             values = stage(torch.cat((level, _enlarge(values, level.shape[-2:])), 1))
         return _enlarge(self.classes(values), images.shape[-2:])
 
 
 class Enlarger(nn.Module):
-    """Enlarge images (n, C, H, W) by a whole factor: residual convolutions, then pixels from channels.
+    """Upscale images (n, C, H, W) by an integer factor: residual blocks, then a pixel shuffle.
 
     Source: the residual blocks of EDSR (Lim et al., CVPR Workshops 2017) and the sub-pixel layer of Shi et al., CVPR
-    2016; what is learned is added to the bilinear enlargement.
+    2016; the network's output is added to the bilinear upsampling.
     """
 
     def __init__(self, channels: int, factor: int, width: int = 48, blocks: int = 4) -> None:
@@ -130,10 +130,10 @@ class Enlarger(nn.Module):
         layer = partial(nn.Conv2d, width, width, 3, padding=1)
         self.blocks = nn.ModuleList(nn.Sequential(layer(), nn.ReLU(inplace=True), layer()) for _ in range(blocks))
         self.last = nn.Conv2d(width, channels * factor**2, 3, padding=1)
-        nn.init.zeros_(self.last.weight)  # it begins as the bilinear enlargement
+        nn.init.zeros_(self.last.weight)  # training starts from bilinear upsampling
 
     def forward(self, images: Tensor) -> Tensor:
-        """Enlarged images."""
+        """Upscaled images."""
         values = self.first(images)
         for block in self.blocks:
             values = values + block(values)

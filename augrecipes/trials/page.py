@@ -1,4 +1,4 @@
-"""The page of a trial: what was learned, and below it what bench measured of the same recipes."""
+"""The HTML page of a trial, with `bench`'s measurements of the same recipes below the results."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def write_page(
     """Write a trial as a page, and its record next to it; other files of the folder are left alone.
 
     Args:
-        trial: what was learned.
-        folder: is made where it is not there; files of an earlier report are replaced.
-        valid: the validation samples of each recipe, of which the worst are shown.
-        recipes: whose speed and effects `bench` measures, too.
-        setting: data and section of that.
-        advance: called with (what is in progress, done, of how much).
+        trial: the result to show.
+        folder: created where missing; files of an earlier report are replaced.
+        valid: the validation samples of each recipe; the page shows the worst.
+        recipes: `bench` measures their speed and effects, too.
+        setting: the data and the section for `bench`.
+        advance: called with (what is in progress, done, total).
 
     Returns:
         The page.
@@ -54,7 +54,7 @@ def write_page(
     seconds = min(_MOST_SECONDS, 60 * trial.plan.minutes * _SHARE / len(recipes))
     try:
         measured = bench(recipes, setting, Options(seconds=seconds), advance)
-    except AugrecipesError as error:  # what was learned is reported all the same
+    except AugrecipesError as error:  # the trial's own results are reported all the same
         trial = replace(trial, notes=(*trial.notes, f"speed and effects are not known: {error}"))
         write_file(folder / PAGE, page(trial, sheets).encode("utf-8", "replace"))
         return folder / PAGE
@@ -62,18 +62,18 @@ def write_page(
 
 
 def page(trial: Trial, sheets: Mapping[str, Sheet]) -> str:
-    """Returns a trial as an HTML page, without what bench measures."""
+    """Render a trial as an HTML page without `bench`'s measurements."""
     return _TEMPLATE.render(trial=trial, sheets=sheets, report=None)
 
 
 def estimates_scale(estimates: Iterable[SeedEstimate], *more: Iterable[float], times: float = 1) -> LinearScale:
-    """Returns a scale for means, their intervals, and more values."""
+    """Build a scale that holds means, their intervals, and more values."""
     ends = [end for one in estimates for end in (one.mean, one.low, one.high)]
     return LinearScale([*ends, *(value for values in more for value in values)], times)
 
 
 def polyline(curve: Iterable[CurvePoint], what: str, x: LinearScale, y: LinearScale) -> str:
-    """Returns the points of an SVG line in a box of 100×100."""
+    """Format a curve as the points of an SVG polyline in a box of 100×100."""
     points = [(point.epoch, getattr(point, what)) for point in curve]
     return " ".join(f"{x.place(at):.1f},{100 - y.place(value):.1f}" for at, value in points if has_place(at, value))
 

@@ -1,4 +1,4 @@
-"""How much training fits into the minutes of a trial, as a rehearsal measures it."""
+"""Plan how much training fits into the minutes of a trial, from a short rehearsal of it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from augrecipes.trials.record import TrialPlan
 from augrecipes.trials.statistics import ALPHA, smallest_difference
 from augrecipes.trials.training import Trainee, Trainer, TrainingResult, threads_of_torch
 
-_STEPS = 5  # of the rehearsal, of each recipe
-_REHEARSED = 0.1  # of the time, at most: what is left then costs as much as what was rehearsed
+_STEPS = 5  # of the rehearsal, for each recipe
+_REHEARSED = 0.1  # most of the time; recipes beyond that are taken to cost as much as those rehearsed
 _FEWEST, _MOST_EPOCHS = 8, 100  # steps and epochs of a training
 _POINTS = 4  # of the curve
-_USABLE = 0.7  # of the time; the rest is for a machine that slows down: seeds that do not run decide nothing
+_USABLE = 0.7  # of the time; the rest is a reserve for a machine that slows down: seeds must run in full
 _VALIDATING = 0.3  # of the time, at most
 _LEAST_SCORED, _MOST_SCORED = 32, 2_000  # validation samples
 _DISAGREEMENT = 0.1  # share of samples on which two networks differ, at least, where scores are shares
@@ -30,15 +30,15 @@ def rehearse(
     """Train a few steps under each recipe, and plan what fits into the minutes.
 
     Args:
-        trainer: of all.
+        trainer: trains all of them.
         trainees: each is trained with each seed.
-        minutes: of the whole trial.
-        seeds: at most.
-        epochs: of each training; None: as many as fit.
-        elapsed: seconds since the trial began.
-        rungs: of so many seeds, at which an ablation drops arms; of other trials one.
-        arms: recipes, one of them the whole of an ablation.
-        pairs: of recipes that are compared.
+        minutes: budget of the whole trial.
+        seeds: the most that may be planned.
+        epochs: length of each training; None: as many as fit.
+        elapsed: returns the seconds since the trial began.
+        rungs: returns the rungs of a number of seeds, where an ablation drops arms; other trials have one rung.
+        arms: number of recipes, the whole recipe of an ablation included.
+        pairs: number of comparisons between recipes.
     """
     first = trainees[0]
     part = np.arange(min(len(first.valid), _LEAST_SCORED))
@@ -46,7 +46,7 @@ def rehearse(
     for one in trainees:
         short = replace(one, valid=one.valid.subset(part), augmented={})
         if not runs:
-            trainer.train(short, 0, 2, 1)  # everything is warm then
+            trainer.train(short, 0, 2, 1)  # a warm-up, not measured
         runs.append(trainer.train(short, 0, _STEPS, 1))
         if elapsed() > _REHEARSED * 60 * minutes:
             break
@@ -60,7 +60,7 @@ def rehearse(
     seconds = _USABLE * (60 * minutes - elapsed())
 
     def work(seeds: int) -> float:
-        """Of so many seeds, in seeds of all recipes."""
+        """The most work for so many seeds, in units of one seed of all recipes."""
         return most_runs(rungs(seeds), arms - 1) / arms
 
     def fitting(seeds: int) -> tuple[int, int, int]:

@@ -29,11 +29,11 @@ class SeedEstimate:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Where the training of a recipe stood, as means over seeds.
+    """A point of a recipe's training curve, as means over seeds.
 
     Attributes:
-        epoch: epochs of training behind it, with fractions.
-        loss: of the training steps since the point before.
+        epoch: epochs trained so far, with fractions.
+        loss: mean of the training steps since the previous point.
         score: on the validation samples.
     """
 
@@ -49,8 +49,8 @@ class WorstSample:
     Attributes:
         index: in the validation dataset.
         path: of its file, or empty.
-        score: of the sample, mean over seeds: 0 or 1 a seed where classes are told, IoU, or PSNR in dB.
-        loss: of the sample, mean over seeds; breaks ties.
+        score: mean over seeds of 0 or 1 (classification), IoU, or PSNR in dB.
+        loss: mean over seeds; breaks ties.
         truth: its class, or empty.
         predicted: the class that most seeds predict, or empty.
     """
@@ -65,20 +65,20 @@ class WorstSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeResult:
-    """What a network learned under a recipe.
+    """How well networks learned under one recipe.
 
     Attributes:
-        name: of the recipe, told apart from others of the same name; in an ablation `without Rotate#1`.
+        name: of the recipe, unique within the trial; in an ablation `without Rotate#1`.
         digest: of what the recipe does.
-        text: as YAML.
+        text: the recipe as YAML.
         score: on the validation samples, through the recipe's own eval section.
         scores: the same, by seed.
-        affinity: score of the networks that learned without augmentation on augmented validation samples, over that
-            on plain ones (Gontijo-Lopes et al., 2020); None where it was not measured.
+        affinity: score on augmented validation samples over that on plain ones, of networks trained without
+            augmentation (Gontijo-Lopes et al., 2020); None where it was not measured.
         diversity: loss of the last epoch with augmentation over that without (the same paper).
-        curve: at some points of the training, the last at its end.
-        samples_per_second: of training, the wait for samples included.
-        waiting: share of the training time that waits for samples, 0..1.
+        curve: points of the training, the last at its end.
+        samples_per_second: throughput of training, the wait for samples included.
+        waiting: share of the training time spent waiting for samples, 0..1.
         classes: score by class, mean over seeds; empty where there are none.
         worst: validation samples, the worst first.
     """
@@ -109,9 +109,9 @@ class ScoreVerdict:
         low: of its 95 % interval (BCa bootstrap).
         high: of the interval.
         p: of the sign-flip test, adjusted for the number of pairs (Holm).
-        smallest: the smallest difference that these seeds would have shown in 80 % of trials.
-        seeds: pairs that were compared.
-        needed: seeds that it takes to decide so many pairs at all.
+        smallest: the smallest true difference that so many seeds detect with 80 % power.
+        seeds: number that both recipes ran.
+        needed: fewest seeds that can decide so many pairs at all.
     """
 
     a: str
@@ -128,7 +128,7 @@ class ScoreVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialPlan:
-    """What fits into the minutes, as a rehearsal measured it before the trial.
+    """What fits into the minutes, by a rehearsal before the trial.
 
     Attributes:
         minutes: the budget.
@@ -139,10 +139,10 @@ class TrialPlan:
         batch_size: samples in a batch.
         train: training samples.
         valid: validation samples.
-        points: of the curve, at which they are scored.
-        rehearsal: seconds that it took.
-        seconds: of one seed of all recipes, as expected.
-        detectable: the smallest difference of two recipes' scores that could be told apart, roughly.
+        points: of the curve, at each of which they are scored.
+        rehearsal: seconds that the rehearsal took.
+        seconds: expected for one seed of all recipes.
+        detectable: roughly the smallest detectable difference between two recipes' scores.
         device: `cpu`, or `cuda:0` and the GPU's name.
         threads: of torch.
     """
@@ -171,15 +171,15 @@ class Trial(Displayed):
         task: `classify`, `segment`, `sr` or `bag`.
         metric: of the scores: `accuracy`, `mean IoU`, `PSNR`.
         unit: `dB`, or empty for shares of 0..1.
-        data: that was learned from, in words.
-        valid: that was scored, in words.
+        data: the training data, in words.
+        valid: the validation data, in words.
         network: its name and number of parameters, in words.
         machine: what it ran on, in words.
         plan: the budget.
-        recipes: in their order; of an ablation the whole recipe first, then its steps, the most useful first.
-        verdicts: every two recipes; of an ablation the whole recipe against each other one.
+        recipes: in the order given; of an ablation the whole recipe first, then its steps, the most useful first.
+        verdicts: of every pair of recipes; of an ablation the whole recipe against each arm.
         notes: what a reader should know: seeds that did not fit, eval sections that differ.
-        seconds: that the trial took, those of earlier runs included.
+        seconds: duration of the trial, earlier runs included.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""A trial: recipes that train the same small network, seed by seed, and what that taught."""
+"""Run a trial: train the same small network under each recipe, seed by seed, and compare the scores."""
 
 from __future__ import annotations
 
@@ -51,30 +51,30 @@ def trial(
 
     Every recipe trains the same network from the same weights on the same samples in the same order, with the same
     draws for the steps that recipes share; then once more for each seed. Networks are scored on validation samples by
-    the recipe's own eval section. Trainings are kept in the cache: the same call gives the same table, and one that was
-    killed goes on. See docs/TRIALS.md.
+    the recipe's own eval section. Trainings are cached: the same call gives the same table, and a call that was killed
+    resumes. See docs/TRIALS.md.
 
     Args:
         recipes: of one kind: Recipes, or what `augrecipes.load` takes; by name, or a list, or one of them to `ablate`.
-        data: to learn from, as of `augrecipes.bench`: a folder or a list; for pairs one by target; a packed store.
-        valid: to score; None: a fifth of the data, keyed, by class, and whole groups (slides).
+        data: as `augrecipes.bench` takes it: a folder or a list; for pairs one by target; a packed store.
+        valid: validation data; None: a fifth of `data`, chosen by key, stratified by class, in whole groups (slides).
         task: `classify`, `segment`, `sr` or `bag`; None: by the recipes' kind and the data.
-        minutes: that all of it may take.
-        seeds: at most, and fewer than six decide nothing; None: 8, or as many as so many comparisons take.
-        epochs: of each training; None: as many as fit into the minutes.
-        model: `FILE.py:make`, a function that makes a network, and takes those of `channels`, `classes` and (of `sr`)
-            `factor` that it names; the file's `loss(output, batch)` and `optimizer(model)` count where they are.
+        minutes: budget of the whole trial.
+        seeds: the most to run; fewer than six decide nothing. None: 8, or more where many comparisons need them.
+        epochs: length of each training; None: as many as fit into the minutes.
+        model: `FILE.py:make`, a function that returns a network; it is passed those of `channels`, `classes` and
+            (`sr`) `factor` that it names. `loss(output, batch)` and `optimizer(model)` in that file are used, too.
         device: `cpu`, `cuda` or `cuda:N`; None: a GPU where there is one.
         masks: a folder of masks of the data.
         valid_masks: a folder of masks of `valid`.
         ablate: leave each step of one recipe out in turn instead.
         fresh: train again what the cache holds, by the same plan.
-        advance: called with (what is in progress, done, of how much).
+        advance: called with (what is in progress, done, total).
         announce: called with the plan, and the unit of scores, before the trial begins.
 
     Raises:
-        BenchError: recipes of several kinds; data without what the task is about; a model that fails.
-        DataError: of the data.
+        BenchError: recipes of several kinds; data that lack what the task needs; a model that fails.
+        DataError: the data cannot be read.
         LintError, RecipeError: as `Recipe.compile`.
 
     >>> import numpy as np, augrecipes as ar
@@ -89,11 +89,11 @@ def trial(
 
 
 class TrialRun:
-    """A trial that was run.
+    """Run a trial on construction.
 
     Attributes:
-        trial: what came of it.
-        valid: by recipe the validation samples that were scored.
+        trial: the result.
+        valid: the validation samples that were scored, by recipe.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class TrialRun:
         masks: Any = None, valid_masks: Any = None, ablate: bool = False, fresh: bool = False,
         advance: Advance = lambda *_: None, announce: Callable[[TrialPlan, str], None] = lambda *_: None,
     ) -> None:  # fmt: skip
-        self._began, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
-        named, self._kept = by_name(recipes), list[tuple[str, str]]()
+        self._start, self._advance, self._fresh, self._ablate = perf_counter(), advance, fresh, ablate
+        named, self._obstacles = by_name(recipes), list[tuple[str, str]]()
         self._without_eval = [name for name, recipe in named.items() if recipe.eval is None]
         if not named or (ablate and len(named) > 1):
             what = "ablation leaves the steps of one recipe out" if ablate else "a trial compares recipes"
@@ -111,7 +111,7 @@ class TrialRun:
         if not all(limit is None or 0 < limit < inf for limit in (minutes, seeds, epochs)) or (seeds or 0) % 1:
             raise BenchError("minutes, seeds and epochs are more than 0, and seeds a whole number")
         if ablate:
-            named, self._kept = arms(next(iter(named.values())), lambda arm: read_some(arm, data, masks))
+            named, self._obstacles = arms(next(iter(named.values())), lambda arm: read_some(arm, data, masks))
         trainees = self._trainees = open_trainees(named, data, valid, masks, valid_masks)
         one = next(iter(trainees.by_digest.values()))
         lesson = lesson_of(task, one.train, one.valid)
@@ -125,7 +125,7 @@ class TrialRun:
         self._more_seeds = 0 if seeds else max(0, seeds_needed(self._pairs) - _SEEDS)
         limits = {"minutes": minutes, "seeds": seeds or _SEEDS + self._more_seeds, "epochs": epochs}
         self._key = self._digest({**limits, "ablate": ablate})
-        plan = self._plan = self._planned(limits)
+        plan = self._plan = self._plan_trial(limits)
         announce(plan, lesson.unit)
         trainees.score(spread_out(len(one.valid), plan.valid))
         runs = self._run()
@@ -144,7 +144,7 @@ class TrialRun:
         )  # fmt: skip
 
     def _digest(self, limits: Mapping[str, Any]) -> str:
-        """What decides a training, in a few digits: recipes, data, network, machine and packages."""
+        """Hash what determines a training: recipes, data, network, machine and packages."""
         trainer, module = self._trainer, self._trainer.module
         code = Path(str(getattr(module.content, "__file__", ""))).read_bytes().hex()
         facts = [limits, trainer.lesson.task, trainer.device.name, threads_of_torch(), code, module.name]
@@ -152,20 +152,20 @@ class TrialRun:
         text = json.dumps([facts, packages, self._trainees.fingerprint()], sort_keys=True, default=str)
         return blake2b(text.encode(), digest_size=12).hexdigest()
 
-    def _planned(self, limits: Mapping[str, Any]) -> TrialPlan:
-        """The plan of this trial when it ran before, or that of a rehearsal."""
-        if (known := _known(self._key, TrialPlan)) is not None:
+    def _plan_trial(self, limits: Mapping[str, Any]) -> TrialPlan:
+        """Take the plan from the cache where this trial ran before, or rehearse one."""
+        if (known := _cached(self._key, TrialPlan)) is not None:
             return known
         self._advance("rehearsing", 0, 1)
         plan = rehearse(
             self._trainer, [*self._trainees.by_digest.values()], **limits, rungs=self._rungs, pairs=self._pairs,
-            arms=len(self._trainees.recipes), elapsed=lambda: perf_counter() - self._began,
+            arms=len(self._trainees.recipes), elapsed=lambda: perf_counter() - self._start,
         )  # fmt: skip
         TRIALS.write(self._key, json.dumps(asdict(plan)).encode())
         return plan
 
     def _run(self) -> dict[str, list[TrainingResult]]:
-        """Trainings by digest of their recipe, one a seed, until the seeds or the minutes are spent."""
+        """Train until the seeds or the minutes are spent: results by recipe digest, one for each seed."""
         plan, trainees = self._plan, self._trainees
         runs: dict[str, list[TrainingResult]] = {key: [] for key in trainees.by_digest}
         names, expected, looks = [*trainees.recipes], plan.seconds, self._rungs(plan.seeds)
@@ -185,20 +185,20 @@ class TrialRun:
         return runs
 
     def _seconds(self, runs: Mapping[str, list[TrainingResult]]) -> float:
-        """That the trial took, as far as it has come; those of earlier calls included."""
+        """The seconds that the trial has taken so far, earlier calls included."""
         return self._plan.rehearsal + sum(run.seconds for some in runs.values() for run in some)
 
     def _rungs(self, seeds: int) -> tuple[int, ...]:
-        """The numbers of seeds at which an ablation drops what is decided; of other trials one, their end."""
+        """The numbers of seeds at which an ablation drops decided arms; other trials have only their last."""
         return rungs(seeds, len(self._trainees.recipes) - 1) if self._ablate else (seeds,)
 
     def _scores(self, runs: Mapping[str, list[TrainingResult]]) -> dict[str, list[float]]:
         return {name: [run.score for run in runs[each.digest]] for name, each in self._trainees.recipes.items()}
 
     def _training(self, key: str, seed: int) -> TrainingResult:
-        """A training, from the cache where it ran before."""
+        """Train once, or take the result from the cache."""
         name = f"{self._key}-{key[:16]}-{seed}"
-        if not self._fresh and (known := _known(name, TrainingResult)) is not None:
+        if not self._fresh and (known := _cached(name, TrainingResult)) is not None:
             return known
         result = self._trainer.train(self._trainees.by_digest[key], seed, self._plan.steps, self._plan.points)
         TRIALS.write(name, json.dumps(asdict(result)).encode())
@@ -230,7 +230,7 @@ class TrialRun:
         )  # fmt: skip
 
     def _worst(self, name: str, runs: Sequence[TrainingResult]) -> tuple[WorstSample, ...]:
-        """The validation samples with the lowest scores, of equal ones those with the highest losses."""
+        """The validation samples with the lowest scores; the higher loss breaks ties."""
         dataset, classes = self.valid[name], self._trainer.lesson.classes
         scores, losses = (np.mean([getattr(one, part) for one in runs], 0) for part in ("scores", "losses"))
         worst = []
@@ -242,7 +242,7 @@ class TrialRun:
         return tuple(worst)
 
     def _notes(self, runs: Mapping[str, list[TrainingResult]]) -> Iterator[str]:
-        """What a reader should know."""
+        """Yield what a reader should know to judge the result."""
         plan, recipes = self._plan, self._trainees.recipes
         done = max(map(len, runs.values()))
         if plan.seeds < plan.asked:
@@ -256,7 +256,7 @@ class TrialRun:
             yield f"{files} are learned from, too: scores are too good, and say little of what is new"
         for name in self._without_eval:
             yield f"{name} has no eval section: it is scored by its steps without what is random, as eval: derived"
-        yield from (f"{step} stays: {reason}" for step, reason in self._kept)
+        yield from (f"{step} stays: {reason}" for step, reason in self._obstacles)
         same = Counter(recipe.digest for recipe in recipes.values())
         for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):
             yield f"{' and '.join(names)} do the same: one training serves them all"
@@ -266,8 +266,8 @@ class TrialRun:
             yield f"of each bag at most {MOST_TILES} tiles are looked at"
 
 
-def _known(name: str, record: type[T]) -> T | None:
-    """A record in the cache; None where there is none, or one that does not fit, as an earlier version wrote it."""
+def _cached(name: str, record: type[T]) -> T | None:
+    """Read a record from the cache; None where it is missing or its fields differ."""
     try:
         return record(**json.loads(TRIALS.read(name) or "null"))
     except (TypeError, ValueError):

@@ -19,14 +19,14 @@ _LARGEST = 768  # px of an image that is kept to be shown
 
 
 def worst_sheet(result: RecipeResult, dataset: RecipeDataset) -> Sheet:
-    """Returns a recipe's worst samples as they are read, masks over images, the images of a pair or tiles of a bag.
+    """Show a recipe's worst samples as they are read: masks over images, the images of a pair, or tiles of a bag.
 
     Args:
-        result: of a recipe.
-        dataset: of the validation samples.
+        result: names the samples.
+        dataset: the validation samples.
 
     Returns:
-        A sheet without rows where there are no such samples, or none can be read.
+        The sheet; it has no rows where there are no such samples, or none can be read.
     """
     groups, skipped = [], []
     for sample in result.worst[:_SHOWN]:

@@ -1,4 +1,4 @@
-"""Which samples a trial learns from and which it scores, where the user has not said: a keyed split."""
+"""Split data into training and validation samples by hashed names, where the user gives no validation data."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from augrecipes.data.dataset import RecipeDataset
 from augrecipes.errors import BenchError
 from augrecipes.seeds import site_key
 
-_SHARE = 0.2  # of the samples is scored
+_SHARE = 0.2  # of the samples are for validation
 
 
 def labels_of(dataset: RecipeDataset) -> NDArray[Any] | None:
-    """The label of every sample: of the table, or of a source, whose samples have to be read; None without."""
+    """The label of every sample: from the table, or by reading every sample of a source; None without labels."""
     if dataset.labels is not None or "label" not in dataset[0]:
         return dataset.labels
     return np.array([dataset[k]["label"] for k in range(len(dataset))])
 
 
 def split(dataset: RecipeDataset) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions of training and of validation samples: a fifth of each class, whole groups of the table's column.
+    """Positions of training and of validation samples, int64: a fifth of each class, in whole groups.
 
-    A bag is a slide, and stays whole. Which samples are scored depends on their names, classes and groups alone: more
-    files, or another folder, move none of the others.
+    Groups are those of the table's column; a bag is a slide, and stays whole. The split is ordered by a hash of names,
+    classes and groups alone, so that it does not depend on the folder or on the order of files.
 
     Raises:
         BenchError: too few samples or groups to score any.
@@ -37,7 +37,7 @@ def split(dataset: RecipeDataset) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     labels = np.zeros(count, np.int64) if labels is None or labels.ndim > 1 else labels
     names = [PurePath(dataset.path(k)).name for k in range(count)]
     units = names if dataset.groups is None else dataset.groups.tolist()
-    # A group may have samples of several classes: it counts for the one that it has most of.
+    # A group may have samples of several classes: it counts for the most frequent.
     rows = defaultdict[tuple[str, int], list[int]](list)
     for k, unit in enumerate(units):
         rows[unit, 0 if dataset.groups is not None else int(labels[k])].append(k)

@@ -1,6 +1,6 @@
-"""The statistics of a trial: seeds as pairs, a sign-flip test, BCa intervals, Holm's procedure.
+"""The statistics of a trial: scores paired by seed, a sign-flip test, BCa intervals, Holm's procedure.
 
-All that is random here is keyed: the same scores give the same numbers.
+All random numbers here have fixed seeds: the same scores give the same results.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from augrecipes.bench.timing import student
 from augrecipes.trials.record import NO_DIFFERENCE, ScoreVerdict, SeedEstimate
 
 ALPHA = 0.05  # chance that a trial of equal recipes shows any difference
-_EXACT = 12  # seeds up to which all flips of signs are tried
-_FLIPS = 2**14  # random ones beyond
+_EXACT = 12  # seeds up to which all sign flips are enumerated
+_FLIPS = 2**14  # random flips beyond
 _RESAMPLES = 10_000
 _POWER = 0.8
-_ROUNDING = 1e-9  # of sums, relative to what is summed
+_ROUNDING = 1e-9  # of sums, relative to the sum of absolute values
 _SIMULATED = 2**22  # subset means of the simulation of the power
 _NORMAL = NormalDist()
-_KEY = 0x7261  # of the random numbers
+_KEY = 0x7261  # seeds the random numbers
 
 Numbers = NDArray[np.float64]
 
@@ -34,8 +34,8 @@ Numbers = NDArray[np.float64]
 def sign_flip(differences: Sequence[float]) -> float:
     """Two-sided p of the paired sign-flip test of the mean.
 
-    Up to 12 differences it is exact: all flips of signs. Beyond, random flips, with the correction that keeps the level
-    (Phipson and Smyth, 2010). Sums that differ by rounding alone are ties, and ties count as extreme.
+    Up to 12 differences the test is exact: it enumerates all sign flips. Beyond, it samples flips, with the correction
+    that keeps the level (Phipson and Smyth, 2010). Sums that differ by rounding alone tie, and ties count as extreme.
 
     >>> sign_flip([0.1, 0.2, 0.1, 0.3, 0.2, 0.1]), sign_flip([0.0, 0.0])
     (0.03125, 1.0)
@@ -49,7 +49,7 @@ def sign_flip(differences: Sequence[float]) -> float:
 
 @lru_cache(maxsize=64)
 def _minus_signs(count: int) -> tuple[NDArray[np.float32], int]:
-    """Rows of 0 and 1, where 1 flips a sign; and how many more flips the p of so many differences counts."""
+    """Rows of 0 and 1, where 1 flips a sign; and the correction added to both counts of p."""
     if count <= _EXACT:
         return (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(np.float32), 0
     return np.random.default_rng((_KEY, 1, count)).integers(0, 2, (_FLIPS, count)).astype(np.float32), 1
@@ -58,8 +58,8 @@ def _minus_signs(count: int) -> tuple[NDArray[np.float32], int]:
 def bca(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of the mean by the BCa bootstrap (Efron, 1987).
 
-    Plain, it covers 89 % of the time with eight values. So its level is that of Student's interval (Hesterberg, 2015,
-    section 5.3): the bootstrap's deviation lacks the factor n / (n - 1), and does not know how uncertain it is.
+    The plain interval covers only 89 % with eight values. So the quantiles are widened to Student's (Hesterberg, 2015,
+    section 5.3): the bootstrap's variance lacks the factor n / (n - 1), and ignores its own uncertainty.
 
     >>> bca([0.5, 0.5, 0.5]), bca([0.25])
     ((0.5, 0.5), (0.25, 0.25))
@@ -82,13 +82,13 @@ def bca(values: Sequence[float]) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _resamples(count: int) -> Numbers:
-    """Weights of values in bootstrap samples, a row each."""
+    """Weights of the values in each bootstrap sample, one row a sample."""
     drawn = np.random.default_rng((_KEY, 2, count)).multinomial(count, np.full(count, 1 / count), _RESAMPLES)
     return drawn / count
 
 
 def estimate(values: Sequence[float]) -> SeedEstimate:
-    """The mean over seeds, and its interval; what is not finite is a missing seed."""
+    """The mean over seeds and its interval; values that are not finite count as missing seeds."""
     numbers = _finite(values)
     return SeedEstimate(float(numbers.mean()) if len(numbers) else nan, *bca(numbers.tolist()))
 
@@ -99,7 +99,7 @@ def _finite(values: Any) -> Numbers:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Holm's adjusted ps (1979), in the order of `ps`: below α are those that the procedure rejects.
+    """Holm's adjusted p-values (1979), in the order of `ps`: the procedure rejects those up to α.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -111,7 +111,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def seeds_needed(pairs: int, alpha: float = ALPHA) -> int:
-    """The fewest seeds whose smallest p, 2/2ⁿ, passes Holm's first step.
+    """The fewest seeds n whose smallest possible p, 2/2ⁿ, passes Holm's first step.
 
     >>> [seeds_needed(pairs) for pairs in (1, 3, 6)]
     [6, 7, 8]
@@ -123,12 +123,12 @@ def seeds_needed(pairs: int, alpha: float = ALPHA) -> int:
 
 
 def smallest_difference(deviation: float, seeds: int, pairs: int = 1, alpha: float = ALPHA) -> float:
-    """The true difference that the test would show in 80 % of trials, at Holm's first step; infinite where in none.
+    """The smallest true difference that the test detects with 80 % power at Holm's first step; infinite if none.
 
     Args:
-        deviation: of the differences between seeds, which are taken as normal.
-        seeds: of a trial.
-        pairs: of recipes that are compared.
+        deviation: standard deviation of the differences over seeds, assumed normal.
+        seeds: number of seeds.
+        pairs: number of comparisons.
         alpha: level of all comparisons together.
     """
     multiple = _detectable(seeds, alpha / max(pairs, 1))
@@ -137,7 +137,7 @@ def smallest_difference(deviation: float, seeds: int, pairs: int = 1, alpha: flo
 
 @lru_cache(maxsize=256)
 def _detectable(seeds: int, level: float) -> float:
-    """The smallest difference for a deviation of 1, by simulation.
+    """The smallest detectable difference for a deviation of 1, by simulation.
 
     Flipping the differences of a set M makes no smaller a sum of noise + d where d <= -mean of the noise in M. So the
     test rejects d beyond a quantile of all subset means (Hartigan, 1969): one sort a trial, and no search for d.
@@ -157,16 +157,16 @@ def _detectable(seeds: int, level: float) -> float:
 def compare(
     scores: Mapping[str, Sequence[float]], against: str | None = None, rungs: Sequence[int] = ()
 ) -> tuple[ScoreVerdict, ...]:
-    """Compare every two recipes, or one with each other, over the seeds that both have.
+    """Compare every pair of recipes, or one recipe with all others, over the seeds that both have.
 
-    Who looks several times has several chances to be wrong. So the p of a pair is its smallest at any rung, times the
+    Looking several times gives several chances to be wrong. So the p of a pair is its smallest at any rung, times the
     number of rungs (Bonferroni), and Holm's procedure takes those: whichever pairs stop early, and for whatever
-    reason, a trial of equal recipes shows a difference in 5 % of trials at most.
+    reason, a trial of equal recipes shows a difference at most 5 % of the time.
 
     Args:
-        scores: by recipe, then by seed; what is not finite is a missing seed.
-        against: the recipe that all others are compared with.
-        rungs: numbers of seeds at which somebody looks at the scores, and stops what is decided.
+        scores: by recipe, then by seed; values that are not finite count as missing seeds.
+        against: the recipe that all others are compared with; None: every pair.
+        rungs: numbers of seeds at which the scores are looked at, and decided pairs stop.
     """
     pairs = [(a, b) for a, b in combinations(scores, 2)] if against is None else [
         (against, other) for other in scores if other != against
@@ -188,7 +188,7 @@ def compare(
 
 
 def _smallest_p(differences: Sequence[float], rungs: Sequence[int]) -> float:
-    """The smallest p at the rungs up to the one that the seeds have come to, times the number of all."""
+    """The smallest p at the rungs reached so far, times the number of rungs (Bonferroni)."""
     ends = [rung for before, rung in zip((0, *rungs), rungs, strict=False) if before < len(differences)]
     ps = [sign_flip(_finite(differences[:end]).tolist()) for end in ends or [len(differences)]]
     return min(1.0, min(ps) * max(len(rungs), 1))

@@ -12,8 +12,8 @@ from augrecipes.errors import counted
 from augrecipes.report import Note, Report, TextTable
 from augrecipes.trials.record import NO_DIFFERENCE, CurvePoint, ScoreVerdict, SeedEstimate, Trial, TrialPlan
 
-WITHOUT = "without "  # begins the names of an ablation, but for that of the whole recipe
-CLASSES = 12  # that the page shows first, where there are more
+WITHOUT = "without "  # prefix of an ablation's arms
+CLASSES = 12  # shown first on the page, where there are more
 DEFINITIONS = (
     "affinity: score on augmented validation samples over that on plain ones, 1 is in distribution; diversity: "
     "training loss over that without augmentation, more is more diverse (Gontijo-Lopes et al., 2020)"
@@ -22,11 +22,11 @@ _METHOD = "in brackets 95 % intervals over the seeds (BCa); p of the sign-flip t
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 10  # points of a curve that a terminal shows
 _VERBS = "a help", "b hurt"  # what steps do where the whole recipe is better, or worse
-_DIGITS = 3  # behind the point, at most
+_DIGITS = 3  # most decimal places
 
 
 def report_of(trial: Trial) -> Report:
-    """Returns all of a trial but its worst samples and its scores by class."""
+    """Report a trial for the terminal: all but its worst samples and scores by class."""
     facts = {
         "data": trial.data,
         "validation": trial.valid,
@@ -41,7 +41,7 @@ def report_of(trial: Trial) -> Report:
 
 
 def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
-    """Returns what is said before a trial begins, whose scores have a unit, or are shares."""
+    """Describe a plan before the trial begins; scores with no unit are shares."""
     detectable = f"a difference of about {score_text(unit, plan.detectable, 'points')} could be told apart"
     lines = [
         f"into {plan.minutes:g} min fit {_volume(plan, plan.seeds)}, on {plan.train:,} training and {plan.valid:,} "
@@ -53,31 +53,31 @@ def plan_lines(plan: TrialPlan, unit: str = "") -> list[str]:
 
 
 def _volume(plan: TrialPlan, seeds: int) -> str:
-    """How much is trained, in words."""
+    """Say how much is trained."""
     steps = f"{counted(plan.steps, 'step')} in batches of {plan.batch_size}"
     return f"{counted(seeds, 'seed')} of {plan.epochs:.3g} epochs ({steps})"
 
 
 def _more_seeds(plan: TrialPlan, seeds: int, ran: int) -> str:
-    """The option that makes it so many seeds: that of their number, or where fewer fitted, that of the minutes."""
+    """The option that gets so many seeds: `--seeds`, or where they did not fit, `--minutes`."""
     return f"--seeds {seeds}" if seeds > plan.asked else f"--minutes {ceil(plan.minutes * seeds / ran)}"
 
 
 def training_text(trial: Trial) -> str:
-    """How much was trained, and how long that took, in words."""
+    """Say how much was trained, and how long it took."""
     volume = _volume(trial.plan, max(len(one.scores) for one in trial.recipes))
     minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} min"
     return f"{volume} of each recipe on {trial.plan.train:,} samples, in {minutes}"
 
 
 def how_sure(trial: Trial) -> str:
-    """What brackets and p are, in words."""
+    """Explain the brackets and p."""
     adjusted = f", adjusted for {len(trial.verdicts)} pairs (Holm)" * (len(trial.verdicts) > 1)
     return f"{_METHOD}{adjusted}; what would have been seen, in 80 % of trials"
 
 
 def figures(unit: str, *scores: float) -> list[str]:
-    """Scores as numbers of percent, or of dB, with as many digits as tell the lowest from the highest.
+    """Format scores in percent, or in dB, with enough digits to tell the lowest from the highest.
 
     >>> figures("", 0.8731, 0.861, 0.885), figures("dB", 28.4123, 28.4109), figures("", float("nan"))
     (['87.3', '86.1', '88.5'], ['28.412', '28.411'], ['–'])
@@ -90,7 +90,7 @@ def figures(unit: str, *scores: float) -> list[str]:
 
 
 def score_text(unit: str, score: float, share: str = "%") -> str:
-    """A score, or a difference of scores, with its unit; that of shares is `share`.
+    """Format a score, or a difference of scores, with its unit; shares get `share`.
 
     >>> score_text("", 0.8731), score_text("dB", 28.412), score_text("", 0.014, "points")
     ('87.3 %', '28.41 dB', '1.4 points')
@@ -99,7 +99,7 @@ def score_text(unit: str, score: float, share: str = "%") -> str:
 
 
 def difference_text(unit: str, difference: SeedEstimate) -> str:
-    """A difference of scores, and its interval.
+    """Format a difference of scores and its interval.
 
     >>> difference_text("", SeedEstimate(0.021, 0.012, 0.03)), difference_text("dB", SeedEstimate(-0.2, -0.3, 0.05))
     ('+2.1 points (1.2 to 3.0)', '-0.20 dB (-0.30 to 0.05)')
@@ -109,7 +109,7 @@ def difference_text(unit: str, difference: SeedEstimate) -> str:
 
 
 def estimate_text(estimate: SeedEstimate | None, unit: str = "ratio") -> str:
-    """A mean and its interval, of scores or of ratios; without an interval that has no width.
+    """Format a mean and its interval, of scores or ratios; an interval of zero width is left out.
 
     >>> estimate_text(SeedEstimate(0.8731, 0.861, 0.885), ""), estimate_text(SeedEstimate(0.93, 0.93, 0.93))
     ('87.3 (86.1–88.5)', '0.93')
@@ -121,12 +121,12 @@ def estimate_text(estimate: SeedEstimate | None, unit: str = "ratio") -> str:
 
 
 def verdict_lines(trial: Trial) -> list[str]:
-    """Returns what may be said of each two recipes."""
+    """Write one sentence for each decided pair, and those of `undecided_lines`."""
     return [verdict_text(one, trial) for one in trial.verdicts if one.verdict is not None] + undecided_lines(trial)
 
 
 def undecided_lines(trial: Trial) -> list[str]:
-    """Returns what the seeds cannot decide, and what it takes."""
+    """Say how many pairs the seeds cannot decide, and how many seeds it takes."""
     undecided = Counter((one.seeds, one.needed) for one in trial.verdicts if one.verdict is None)
     return [
         f"{counted(seeds, 'seed')} cannot decide {counted(pairs, 'pair')}; it takes {needed}: "
@@ -136,14 +136,14 @@ def undecided_lines(trial: Trial) -> list[str]:
 
 
 def shown_difference(verdict: ScoreVerdict) -> SeedEstimate:
-    """Returns the difference as the sentence has it: of the better recipe, or of the whole one."""
+    """The difference as the sentence states it: seen from the better recipe, or from the whole one."""
     if verdict.verdict == "b" and not ablated_step(verdict):
         return SeedEstimate(-verdict.difference, -verdict.high, -verdict.low)
     return SeedEstimate(verdict.difference, verdict.low, verdict.high)
 
 
 def verdict_text(verdict: ScoreVerdict, trial: Trial) -> str:
-    """What one decided comparison lets one say."""
+    """State one decided comparison as a sentence."""
     a, b, step, winner = verdict.a, verdict.b, ablated_step(verdict), verdict.verdict
     p = "p < 0.001" if verdict.p < 0.0005 else f"p = {verdict.p:.{2 + (verdict.p < 0.0995)}f}"
     difference = f"{difference_text(trial.unit, shown_difference(verdict))}, {p}"
@@ -158,12 +158,12 @@ def verdict_text(verdict: ScoreVerdict, trial: Trial) -> str:
 
 
 def ablated_step(verdict: ScoreVerdict) -> str:
-    """The step that an ablation left out; of other comparisons, nothing."""
+    """The step that an ablation left out; empty for other comparisons."""
     return verdict.b.removeprefix(WITHOUT) if verdict.b.startswith(WITHOUT) else ""
 
 
 def headline(trial: Trial) -> str:
-    """One sentence: which recipe is better or which steps help; or that no difference was seen, or could be."""
+    """Sum up a trial in a sentence: which recipe is better, which steps help, or that no difference was seen."""
     lines, best = verdict_lines(trial), max(trial.recipes, key=lambda one: (isfinite(one.score.mean), one.score.mean))
     decided = [one for one in trial.verdicts if one.verdict in ("a", "b")]
     won = [(one.a, one.b) if one.verdict == "a" else (one.b, one.a) for one in decided]
@@ -181,7 +181,7 @@ def headline(trial: Trial) -> str:
 
 
 def _scores(trial: Trial) -> TextTable:
-    """A row for each recipe; all curves are at one scale."""
+    """The table of scores, a row for each recipe; all curves share a scale."""
     scale = LinearScale(point.score for one in trial.recipes for point in one.curve)
     rows = [
         [
@@ -197,13 +197,13 @@ def _scores(trial: Trial) -> TextTable:
 
 
 def _sparkline(curve: Sequence[CurvePoint], scale: LinearScale) -> str:
-    """Some scores, the last among them, as blocks of their height on a scale; a gap where there is none."""
+    """Draw up to ten scores, the last among them, as block characters; a missing one is a gap."""
     scores = [point.score for point in curve[:: min(-len(curve) // _CURVE, -1)]][::-1]
     return "".join(_BLOCKS[round(scale.place(one) * 0.07)] if has_place(one) else " " for one in scores)
 
 
 def class_names(trial: Trial) -> list[str]:
-    """Returns the classes that have scores: where there are many, those first on which recipes differ most."""
+    """The classes that have scores; where there are many, those on which recipes differ most come first."""
     names = dict.fromkeys(name for recipe in trial.recipes for name in recipe.classes)
 
     def sameness(name: str) -> float:

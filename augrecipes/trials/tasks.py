@@ -1,4 +1,4 @@
-"""What a trial teaches: of each task the network, the loss, and the score of every validation sample."""
+"""The tasks of trials: network, loss, and score of every validation sample for each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.trials.record import Task
 from augrecipes.trials.split import labels_of
 
-IGNORED = -100  # of masks: no class
-_VOID = 255  # by convention of stored masks: no class, where there are more than two values
+IGNORED = -100  # label of mask pixels without a class, torch's default `ignore_index`
+_VOID = 255  # stored masks' conventional value for no class, where they hold more than two values
 _MOST_CLASSES, _MASKS = 10_000, 200
 _LEAST_ERROR = 1e-10  # 100 dB
 
@@ -28,12 +28,12 @@ Batch = dict[str, Any]
 
 @dataclass(frozen=True)
 class BatchScores:
-    """How good the outputs of a batch are.
+    """The scores of a batch.
 
     Attributes:
-        scores: of each sample (n,).
+        scores: float (n,), one for each sample.
         predicted: class of each sample (n,), or None.
-        counts: by sample and class what is right, and of how much (n, classes, 2); None without classes.
+        counts: numerator and denominator of the score by sample and class (n, classes, 2); None without classes.
     """
 
     scores: Tensor
@@ -47,17 +47,17 @@ class Lesson:
 
     Attributes:
         task: its name.
-        metric: of the scores.
+        metric: name of the score.
         unit: of the scores, or empty for shares.
-        batch_size: of training, at most.
-        source: key of what the network gets.
-        target: key of what is learned.
+        batch_size: the largest for training.
+        source: batch key of the network's input.
+        target: batch key of what the network learns to predict.
         classes: names of the classes; empty without.
-        network: name of its class.
-        losses: of each sample (n,), from the output and the batch.
-        assess: the output of the network.
+        network: name of the network's class.
+        losses: maps (output, batch) to the loss of each sample (n,).
+        assess: maps (output, batch) to scores.
         by_class: the score is the mean over classes, not over samples.
-        factor: by which images are enlarged.
+        factor: scale factor of super-resolution.
     """
 
     task: Task
@@ -74,19 +74,19 @@ class Lesson:
     factor: int = 1
 
     def score(self, scores: Tensor, counts: Tensor | None) -> tuple[float, list[float]]:
-        """The score of all samples, and that of each class (NaN where no sample has it)."""
+        """Return the score over all samples, and that of each class (NaN where no sample has it)."""
         if counts is None:
             return float(scores.double().mean()), []
         right, whole = counts.double().sum(0).unbind(-1)
-        by_class = right / whole  # 0 / 0 is NaN: a class that is nowhere
+        by_class = right / whole  # 0 / 0 is NaN: a class that no sample has
         return float(by_class.nanmean() if self.by_class else scores.double().mean()), by_class.tolist()
 
 
 def lesson_of(asked: Task | None, train: RecipeDataset, valid: RecipeDataset) -> Lesson:
-    """The lesson of a task; None: of the task that goes with the recipe's kind and the data.
+    """Set up a task on data; None chooses the task by the recipe's kind and the data.
 
     Raises:
-        BenchError: the data do not have what the task is about.
+        BenchError: the task does not suit the recipe's kind, or the data lack what it needs.
     """
     recipe = train.recipe
     by_kind = "sr" if recipe.facts.scales else "bag" if recipe.facts.tiles else None
@@ -183,7 +183,7 @@ def _enlargement(recipe: Recipe) -> Lesson:
 
     def assess(enlarged: Tensor, batch: Batch) -> BatchScores:
         error = (enlarged - batch[target]) * torch.tensor(spread, device=enlarged.device).reshape(-1, 1, 1)
-        if min(error.shape[-2:]) > 4 * factor:  # as published: the border, of the factor's width, does not count
+        if min(error.shape[-2:]) > 4 * factor:  # the convention of published PSNRs: crop a border of `factor` px
             error = error[..., factor:-factor, factor:-factor]
         return BatchScores(-10 * error.square().flatten(1).mean(1).clamp(min=_LEAST_ERROR).log10())
 

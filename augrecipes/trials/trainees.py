@@ -1,4 +1,4 @@
-"""The recipes of a trial over its data, and beside them each without augmentation."""
+"""Open a trial's data under each of its recipes, and under each recipe without augmentation."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from augrecipes.trials.split import split
 from augrecipes.trials.training import Trainee
 
 MOST_TILES = 24  # of a bag
-_READ_FIRST = 8  # samples that tell whether an arm can be read
-_STAMPED = 500  # files or tiles whose stamps tell whether the data are as they were
+_READ_FIRST = 8  # samples read to test an arm
+_STAMPED = 500  # files or tiles whose stamps show whether the data have changed
 
 
 @dataclass
 class Trainees:
-    """The recipes of a trial, and those that they are measured by.
+    """The recipes of a trial, and the unaugmented baselines of affinity and diversity.
 
     Attributes:
-        recipes: by the name that they are shown under.
+        recipes: by display name.
         clean: digest of each recipe without augmentation, by name.
-        by_digest: what is trained: every recipe once, those without augmentation too.
-        shared: validation files that are learned from, too.
+        by_digest: what is trained: every distinct recipe once, baselines included.
+        shared: number of validation files that are also training files.
     """
 
     recipes: dict[str, Recipe]
@@ -44,20 +44,20 @@ class Trainees:
     shared: int
 
     def score(self, positions: Sequence[int]) -> None:
-        """Score these validation samples alone."""
+        """Restrict validation to these positions."""
         for key, one in self.by_digest.items():
             augmented = {name: dataset.subset(positions) for name, dataset in one.augmented.items()}
             self.by_digest[key] = replace(one, valid=one.valid.subset(positions), augmented=augmented)
 
     def fingerprint(self) -> list[Any]:
-        """What names the recipes, and the files as they are now."""
+        """Identify the recipes and the current state of the files, for the cache key."""
         one = next(iter(self.by_digest.values()))
         names = [[each.train.fingerprint(), each.valid.fingerprint()] for each in self.by_digest.values()]
         return [*names, *_stamps(one.train), *_stamps(one.valid)]
 
 
 def read_some(recipe: Recipe, data: Any, masks: Any = None) -> None:
-    """Read samples spread over the data.
+    """Read eight samples spread over the data.
 
     Raises:
         DataError: a step fails on one.
@@ -70,11 +70,11 @@ def read_some(recipe: Recipe, data: Any, masks: Any = None) -> None:
 def open_trainees(
     recipes: Mapping[str, Recipe], data: Any, valid: Any = None, masks: Any = None, valid_masks: Any = None
 ) -> Trainees:
-    """Open the data for recipes by name.
+    """Open the data under each recipe.
 
     Raises:
-        BenchError: recipes of several kinds; samples that only some of them have.
-        DataError: of the data.
+        BenchError: recipes are of several kinds, or read different samples.
+        DataError: the data cannot be read.
     """
     named = {name: _ready(recipe) for name, recipe in recipes.items()}
     if len(kinds := sorted({recipe.kind for recipe in named.values()})) > 1:
@@ -119,7 +119,7 @@ def open_trainees(
 
 
 def without_augmentation(recipe: Recipe) -> Recipe:
-    """The recipe with what stands in evaluation for its training steps; of pairs crops stay."""
+    """Replace the training steps by their evaluation counterparts; crops of pairs stay."""
     rows = derive(recipe.steps, recipe.scales.plain())
     if recipe.facts.scales:
         rows = tuple(replace(row, becomes=(row.step,)) if op_record(row.step.name).crops else row for row in rows)
@@ -127,7 +127,7 @@ def without_augmentation(recipe: Recipe) -> Recipe:
 
 
 def _ready(recipe: Recipe) -> Recipe:
-    """The recipe with an eval section, if need be the one of `eval: derived`, and with few tiles a bag."""
+    """Give the recipe an eval section (`eval: derived` where it has none), and cap the tiles of a bag."""
     if recipe.eval is None:
         recipe = replace(recipe, eval=steps_of(derive(recipe.steps, recipe.scales.plain())))
     if recipe.bag is None:
@@ -137,7 +137,7 @@ def _ready(recipe: Recipe) -> Recipe:
 
 
 def _stamps(dataset: RecipeDataset) -> Iterator[str]:
-    """What tells samples spread over the data from others that take their places: files, masks, pixels of sources."""
+    """Yield stamps of samples spread over the data, which change with files, masks or pixels."""
     table, rows = dataset.table, dataset.sample_keys.rows_of_samples().tolist()
     units = [unit for row in rows for unit in table.units_of(row)]
     for unit in (units[k] for k in spread_out(len(units), min(len(units), _STAMPED))):

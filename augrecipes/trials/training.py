@@ -1,7 +1,7 @@
-"""One training of a trial: a recipe, a seed, so many steps; and what the network is worth then.
+"""One training of a trial: one recipe, one seed, so many steps, then validation.
 
 The seed sets the initial weights, the order of the samples and all draws, so that recipes share these. On one machine,
-with as many threads, a training gives the same numbers every time.
+with the same number of threads, a training gives the same numbers every time.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _WARM_UP = 0.1  # of the steps
 
 @dataclass(frozen=True, eq=False)
 class Trainee:
-    """A recipe that is learned under.
+    """The datasets of one recipe.
 
     Attributes:
-        train: the training samples, by its steps.
-        valid: the validation samples, by its eval section.
-        augmented: the validation samples by the steps of other recipes, by digest: how well they are known by a
-            network that saw none of these steps.
+        train: training samples through its steps.
+        valid: validation samples through its eval section.
+        augmented: of an unaugmented baseline: validation samples through the training steps of other recipes, by
+            digest, for affinity.
     """
 
     train: RecipeDataset
@@ -51,22 +51,22 @@ class Trainee:
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What came of a training; JSON holds it.
+    """The result of a training; it is cached as JSON.
 
     Attributes:
-        score: at the end.
+        score: after the last step.
         classes: score of each class.
-        scores: of each validation sample.
-        losses: of each.
-        predicted: class of each, or empty.
-        curve: (steps, loss since the point before, score) now and then, the last one at the end.
-        loss: mean of the last epoch, or of the last half of fewer steps.
+        scores: score of each validation sample.
+        losses: loss of each validation sample.
+        predicted: class predicted for each validation sample, or empty.
+        curve: (steps, mean loss since the previous point, score), the last point at the end.
+        loss: mean training loss of the last epoch, or of the last half where that is fewer steps.
         augmented: score on the augmented validation samples, by digest of the recipe.
-        seconds: of all.
-        step_seconds: of the median step, the wait for its samples included.
-        valid_seconds: of a validation sample.
-        train_seconds: of all steps.
-        waiting_seconds: of these, waiting for samples.
+        seconds: in total.
+        step_seconds: median step, the wait for its samples included.
+        valid_seconds: for one validation sample.
+        train_seconds: for all steps.
+        waiting_seconds: the part of `train_seconds` spent waiting for samples.
     """
 
     score: float
@@ -89,10 +89,10 @@ class Trainer:
     """Trains a network under a recipe.
 
     Attributes:
-        lesson: what is taught.
-        device: where.
-        batch_size: of training.
-        module: that makes the network: the lesson's or the user's own, perhaps with a loss and an optimizer.
+        lesson: the task.
+        device: trains and validates.
+        batch_size: for training.
+        module: holds the network: the lesson's, or the user's own with an optional loss and optimizer.
     """
 
     lesson: Lesson
@@ -101,7 +101,7 @@ class Trainer:
     module: UserModule
 
     def train(self, trainee: Trainee, seed: int, steps: int, points: int) -> TrainingResult:
-        """Train for so many steps from the weights of a seed, and validate at so many points.
+        """Train for `steps` steps from a seed's weights, and validate at `points` evenly spaced steps.
 
         Raises:
             BenchError: the network fails, or its loss is not finite.
@@ -110,21 +110,21 @@ class Trainer:
         began, dataset = perf_counter(), reseeded(trainee.train, seed)
         curve, losses, waits, seconds = list[tuple[int, float, float]](), list[float](), list[float](), list[float]()
         points_at = {round(steps * (k + 1) / points) for k in range(points)}
-        with _keyed(seed, self.device), self._blaming(dataset), closing(self._batches(dataset, seed)) as stream:
+        with _seeded(seed, self.device), self._naming_errors(dataset), closing(self._batches(dataset, seed)) as stream:
             first = next(stream)
-            sent = self._sent(first, dataset)
-            network = self.network(sent[self.lesson.source].shape[-3]).to(self.device.where)
+            data = self._to_device(first, dataset)
+            network = self.network(data[self.lesson.source].shape[-3]).to(self.device.where)
             with torch.no_grad():
-                self._output(network, sent)  # lazy layers get their weights
+                self._output(network, data)  # materialise lazy layers
             optimizer, rate = self._optimizer(network)
             batches = chain([first], stream)
             for step in range(1, steps + 1):
                 start = perf_counter()
-                sent = self._sent(next(batches), dataset)
+                data = self._to_device(next(batches), dataset)
                 waits.append(perf_counter() - start)
                 for group in optimizer.param_groups if rate else ():
                     group["lr"] = rate * _share_of_rate(step - 1, steps)
-                losses.append(self._step(network, optimizer, sent))
+                losses.append(self._step(network, optimizer, data))
                 seconds.append(perf_counter() - start)
                 if step in points_at:
                     valid_began = perf_counter()
@@ -143,7 +143,7 @@ class Trainer:
         )  # fmt: skip
 
     def network(self, channels: int) -> nn.Module:
-        """A network with fresh weights, for images of so many channels."""
+        """Make a network with fresh weights for images of so many channels."""
         make, lesson, module = self.module.value(), self.lesson, self.module
         facts = {"channels": channels, "classes": len(lesson.classes), "factor": lesson.factor}
         network = None
@@ -159,24 +159,24 @@ class Trainer:
         return network
 
     def _optimizer(self, network: nn.Module) -> tuple[Any, float]:
-        """The user's, at its own rate; or AdamW, and its rate before the schedule."""
+        """Return the user's optimizer and 0, as it sets its own rate; or AdamW and the peak rate of the schedule."""
         own = getattr(self.module.content, "optimizer", None)
         return (own(network), 0) if own else (torch.optim.AdamW(network.parameters(), weight_decay=_DECAY), _RATE)
 
     def _loader(self, dataset: RecipeDataset, batch_size: int, **options: Any) -> loading.Loader:
-        """Batches; bags get as many tiles as the largest of their batch."""
+        """Make a loader; bags are padded to the largest of their batch."""
         collate: Any = "pad" if self.lesson.task == "bag" else "default"
         return loading.loader(dataset, batch_size, collate=collate, **options)
 
     def _batches(self, dataset: RecipeDataset, seed: int) -> Generator[Batch]:
-        """Batches of training, epoch after epoch."""
+        """Yield training batches, epoch after epoch."""
         batches = self._loader(dataset, self.batch_size, shuffle=True, seed=seed, drop_last=True)
         for epoch in count():
             batches.set_epoch(epoch)
             yield from batches
 
-    def _sent(self, batch: Batch, dataset: RecipeDataset) -> Batch:
-        """A batch on the device, its images as float32 n×C×H×W."""
+    def _to_device(self, batch: Batch, dataset: RecipeDataset) -> Batch:
+        """Move a batch to the device, its images as float32 n×C×H×W."""
         batch, recipe = self.device.take(batch), dataset.recipe
         names = {self.lesson.source, self.lesson.target} if recipe.facts.scales else {"image"}
         outputs = {name: recipe.outputs.get(name, recipe.output) for name in names}
@@ -205,7 +205,7 @@ class Trainer:
         return value
 
     def _validate(self, network: nn.Module, dataset: RecipeDataset) -> dict[str, Any]:
-        """What a network is worth on samples, and what is known of each of them: part of a TrainingResult."""
+        """Score a network on all samples and on each: some fields of a TrainingResult."""
         try:
             return self._assess(network, dataset, 1 if self.lesson.task == "sr" else self.lesson.batch_size)
         except CollateError:  # samples differ in size
@@ -216,10 +216,10 @@ class Trainer:
         assessed, losses = list[BatchScores](), list[Tensor]()
         network.eval()
         for batch in self._loader(dataset, batch_size):
-            sent = self._sent(batch, dataset)
-            output = self._output(network, sent)
-            assessed.append(self.lesson.assess(output, sent))
-            losses.append(self.lesson.losses(output, sent))
+            data = self._to_device(batch, dataset)
+            output = self._output(network, data)
+            assessed.append(self.lesson.assess(output, data))
+            losses.append(self.lesson.losses(output, data))
         network.train()
         scores = torch.cat([each.scores for each in assessed]).cpu()
         counts = [each.counts for each in assessed if each.counts is not None]
@@ -229,8 +229,8 @@ class Trainer:
         return {"score": score, "classes": classes, **known}
 
     @contextmanager
-    def _blaming(self, dataset: RecipeDataset) -> Iterator[None]:
-        """Errors name the recipe, and those of a network its file and line."""
+    def _naming_errors(self, dataset: RecipeDataset) -> Iterator[None]:
+        """Make errors name the recipe, and those of a network its file and line."""
         name = dataset.recipe.name
         try:
             yield
@@ -243,7 +243,7 @@ class Trainer:
 
 
 def reseeded(dataset: RecipeDataset, seed: int) -> RecipeDataset:
-    """The same samples with the draws of another seed."""
+    """Copy a dataset with the draws of another seed."""
     other = copy.copy(dataset)
     other.seed = seed
     other.pipeline = other.recompiled()
@@ -251,19 +251,19 @@ def reseeded(dataset: RecipeDataset, seed: int) -> RecipeDataset:
 
 
 def threads_of_torch() -> int:
-    """Half of the cores train, and sums come out alike on any day; the other half reads samples."""
+    """Half of the cores: a fixed number keeps sums reproducible, and the other half reads samples."""
     return max(1, cores() // 2)
 
 
 def _share_of_rate(step: int, steps: int) -> float:
-    """Of the learning rate: a linear warm-up, then half a cosine to nothing."""
+    """The learning rate's factor at a step: linear warm-up, then cosine decay to 0."""
     warm = max(1, round(_WARM_UP * steps))
     return (step + 1) / warm if step < warm else 0.5 * (1 + cos(pi * (step - warm) / max(1, steps - warm)))
 
 
 @contextmanager
-def _keyed(seed: int, device: Device) -> Iterator[None]:
-    """Random numbers of torch from a seed, deterministic algorithms, half of the cores; as it was afterwards."""
+def _seeded(seed: int, device: Device) -> Iterator[None]:
+    """Seed torch, use deterministic algorithms and half of the cores; restore all of it afterwards."""
     threads = torch.get_num_threads()
     before, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     with torch.random.fork_rng([device.where] if device.is_separate else []):

@@ -18,7 +18,7 @@ from augrecipes.kinds.pair import sheet as pairs
 from augrecipes.preview import preview, sample_grid
 from augrecipes.preview import sheet as sheets
 from augrecipes.preview import sheet_of as preview_sheet
-from augrecipes.preview.cells import APART, MARGIN, CellGroup, SheetRow, layout_of
+from augrecipes.preview.cells import GROUP_GAP, MARGIN, CellGroup, SheetRow, layout_of
 from augrecipes.preview.display import rgb_of_output, width_px
 from augrecipes.preview.rows import SheetRequest
 from augrecipes.preview.sheet import Sheet
@@ -51,7 +51,7 @@ def test_sizes_columns_and_nothing_empty(data: DemoData) -> None:
     sheet = sheet_of("stained-tissue", data.tissue, rows=3, columns=5)
     layout = layout_of(sheet.rows, sheet.across)
     assert (layout.across, layout.cell, layout.source) == (5, (224, 224), (224, 224))
-    assert sheet.pixels.shape[1] == layout.width == 2 * MARGIN + 6 * 224 + 5 * APART
+    assert sheet.pixels.shape[1] == layout.width == 2 * MARGIN + 6 * 224 + 5 * GROUP_GAP
     for row in sheet.rows:
         assert headers(row) == [f"epoch {k}" for k in range(5)]
         images = [image_of(group) for group in (row.source, *row.groups)]

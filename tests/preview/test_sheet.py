@@ -9,8 +9,19 @@ from numpy.typing import NDArray
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview import display, overlay
-from augrecipes.preview.cells import APART, BESIDE, GAP, HEADER, MARGIN, MAX_WIDTH, Cell, CellGroup, SheetRow, layout_of
-from augrecipes.preview.display import PAGE, at_size, rgb_of_input, rgb_of_output, size_in, within
+from augrecipes.preview.cells import (
+    CELL_GAP,
+    GROUP_GAP,
+    HEADER,
+    LINE_GAP,
+    MARGIN,
+    MAX_WIDTH,
+    Cell,
+    CellGroup,
+    SheetRow,
+    layout_of,
+)
+from augrecipes.preview.display import PAGE, resize_to, rgb_of_input, rgb_of_output, size_in, within
 from augrecipes.preview.rows import stage_groups
 from augrecipes.preview.sheet import Sheet
 from augrecipes.recipe.model import Normalize, Output
@@ -237,13 +248,13 @@ def test_every_image_is_where_the_arithmetic_says(across: int | None, groups: in
     assert pixels.shape[1] == layout.width
     assert (pixels[:, :30] == PAGE).all()
     assert (pixels[:, -30:] == PAGE).all()
-    first, start = extent(pixels, 20), MARGIN + layout.source[1] + APART
+    first, start = extent(pixels, 20), MARGIN + layout.source[1] + GROUP_GAP
     for (line, column), of_group in zip((divmod(k, layout.across) for k in range(groups)), numbers, strict=True):
         for k, number in enumerate(of_group):
             top, bottom, left, right = extent(pixels, number)
             assert (bottom - top, right - left) == layout.cell
-            assert top - first[0] == line * (HEADER + layout.cell[0] + GAP)
-            assert left == start + column * (layout.group_width + APART) + k * (layout.cell[1] + BESIDE)
+            assert top - first[0] == line * (HEADER + layout.cell[0] + LINE_GAP)
+            assert left == start + column * (layout.group_width + GROUP_GAP) + k * (layout.cell[1] + CELL_GAP)
     top, _, left, _ = extent(pixels, 10)
     assert (top, left) == (first[0], MARGIN)
 
@@ -268,7 +279,7 @@ def test_pixels_are_shown_as_squares_of_one_size() -> None:
     small = noise(12, 16)
     size = size_in([(48, 64), (12, 16)], (200, 200))
     assert size == (144, 192)
-    np.testing.assert_array_equal(at_size(small, size), small.repeat(12, 0).repeat(12, 1))
+    np.testing.assert_array_equal(resize_to(small, size), small.repeat(12, 0).repeat(12, 1))
 
 
 def test_a_step_that_changed_nothing_is_marked() -> None:

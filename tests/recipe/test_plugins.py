@@ -24,7 +24,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.ops import plugins, registry
 from augrecipes.recipe import document
 from augrecipes.recipe.parse import parse_text
-from augrecipes.studio.studio import Studio, opened
+from augrecipes.studio.studio import Studio, open_studio
 
 MODULE = """
 import os
@@ -154,7 +154,7 @@ def test_text_of_pages_and_records_runs_none(package: Callable[..., Path], tmp_p
     assert "ACME_RAN" not in os.environ
     file = tmp_path / "mine.yaml"
     file.write_text(text)
-    opened(file).close()
+    open_studio(file).close()
     assert os.environ["ACME_RAN"] == "1"  # who opens the file asks
     assert Studio().recipe(text).plugins == ("acme",)
     assert parse_text(text, plugins=False) == ar.load(file)

@@ -15,7 +15,7 @@ pytest.importorskip("uvicorn")
 from studio_pages import BROWSERS, RECIPE, Browse, Page, Tab, image_of
 
 from augrecipes.studio.server import StudioServer
-from augrecipes.studio.studio import opened
+from augrecipes.studio.studio import open_studio
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def open_page() -> Iterator[Callable[..., Page]]:
     with ExitStack() as stack:
 
         def page(recipe: Any = None, data: Any = None, **more: Any) -> Page:
-            running = StudioServer(opened(recipe, data, **more))
+            running = StudioServer(open_studio(recipe, data, **more))
             running.start()
             stack.callback(running.close)
             files = sorted(Path(data).rglob("*.*")) if isinstance(data, Path) and data.is_dir() else []

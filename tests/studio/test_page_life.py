@@ -20,7 +20,7 @@ import augrecipes as ar
 from augrecipes import paths
 from augrecipes.errors import AugrecipesError, RecipeError
 from augrecipes.studio import server
-from augrecipes.studio.studio import NEW, opened
+from augrecipes.studio.studio import NEW, open_studio
 
 EDITED = RECIPE.replace("25", "33")
 
@@ -259,15 +259,15 @@ def test_a_gallery_recipe_is_never_written(page: Page, open_page: Callable[..., 
 
 
 def test_what_can_be_opened(tmp_path: Path) -> None:
-    new = opened(tmp_path / "new.yaml")
+    new = open_studio(tmp_path / "new.yaml")
     assert (new.file, new.text) == (tmp_path / "new.yaml", NEW)
-    assert opened(None).text == NEW
-    assert opened(QUICK).text == QUICK
-    assert ar.load(opened(ar.load(QUICK)).text) == ar.load(QUICK)
-    assert ar.load(opened({"version": 1, "recipe": "x", "steps": ["D4"]}).text).name == "x"
+    assert open_studio(None).text == NEW
+    assert open_studio(QUICK).text == QUICK
+    assert ar.load(open_studio(ar.load(QUICK)).text) == ar.load(QUICK)
+    assert ar.load(open_studio({"version": 1, "recipe": "x", "steps": ["D4"]}).text).name == "x"
     for wrong in (tmp_path, tmp_path / "no" / "such.yaml", "folder-129"):
         with pytest.raises(RecipeError):
-            opened(wrong)
+            open_studio(wrong)
 
 
 def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
             patch.setitem(sys.modules, name, None)
             patch.delitem(sys.modules, "augrecipes.studio.app", raising=False)
             with pytest.raises(AugrecipesError, match=r"pip install 'augrecipes\[studio\]'"):
-                server.StudioServer(opened(None))
+                server.StudioServer(open_studio(None))
     code = (
         "import sys; sys.modules.update(starlette=None, uvicorn=None)\nfrom augrecipes.cli import main; main(['list'])"
     )
@@ -286,7 +286,7 @@ def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_taken_port_is_said(page: Page) -> None:
     with pytest.raises(AugrecipesError, match="Address already in use; --port 0 takes a free one"):
-        server.StudioServer(opened(None), page.running.port)
+        server.StudioServer(open_studio(None), page.running.port)
 
 
 def test_a_notebook_shows_the_page(photos: Path) -> None:

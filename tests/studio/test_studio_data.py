@@ -20,7 +20,7 @@ from augrecipes.errors import DataError, StoreError
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.preview.display import rgb_of_output
 from augrecipes.sources.stored import StoredSource
-from augrecipes.studio.studio import opened
+from augrecipes.studio.studio import open_studio
 from augrecipes.studio.view import png_of
 
 IMAGES = """\
@@ -108,7 +108,7 @@ def test_tiles_come_with_the_stains_of_their_bag(open_page: Callable[..., Page],
     for stained in (BAG, BAG.replace("{sigma", "{basis: macenko, sigma")):  # what was listed first has no stains
         assert differing(page, data, stained) == []
     recipes = [ar.load(text) for text in (BAG, BAG.replace("{max_tiles: 5}", "{tissue: 0.25, min_tissue: 0.7}"))]
-    tiles = [page.studio.data.listed(recipe, recipe.compile()).table.units for recipe in recipes]
+    tiles = [page.studio.data.source(recipe, recipe.compile()).table.units for recipe in recipes]
     assert tiles[0] > tiles[1] > 0
 
 
@@ -166,10 +166,10 @@ def test_epochs_that_were_baked_are_shown_in_turn(packed: Any, monkeypatch: pyte
 def test_a_store_that_is_damaged_or_given_masks_is_reported_when_the_studio_starts(packed: Any) -> None:
     _, store = packed("image", IMAGES)
     with pytest.raises(DataError, match="leave --masks out"):
-        opened(None, str(store), masks="masks")
+        open_studio(None, str(store), masks="masks")
     (store / "image-00000.bin").write_bytes(b"short")
     with pytest.raises(StoreError):
-        opened(None, str(store))
+        open_studio(None, str(store))
 
 
 def file_of(kind: str, height: int, width: int, turn: int = 1) -> Encoded:

@@ -21,7 +21,7 @@ from augrecipes.recipe.edit import TextEdit, TextSpan, applied
 from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow
-from augrecipes.studio.editing import PageText, checked, slid, steps_by_path
+from augrecipes.studio.editing import PageText, check_text, slider_changed, steps_by_path
 from augrecipes.studio.requests import RecipeRequest, SlideRequest
 from augrecipes.studio.studio import Studio
 
@@ -79,7 +79,7 @@ WORDS = ("Rotate", "limit", "border_mode", "reflect_101", "RandomResizedCrop", "
 
 def problems_of(text: str) -> list[dict[str, Any]]:
     """What the page underlines."""
-    return list(checked(STUDIO, RecipeRequest(text=text))["problems"])
+    return list(check_text(STUDIO, RecipeRequest(text=text))["problems"])
 
 
 def shown(text: str, problem: dict[str, Any]) -> str:
@@ -149,7 +149,7 @@ def test_spans_are_the_words(page: Page) -> None:
 
 def slide(text: str, path: str, argument: str, value: Any) -> str:
     """As the studio does it."""
-    return str(slid(STUDIO, SlideRequest(text=text, path=path, argument=argument, value=value))["text"])
+    return str(slider_changed(STUDIO, SlideRequest(text=text, path=path, argument=argument, value=value))["text"])
 
 
 def comments(text: str) -> list[str]:
@@ -201,10 +201,10 @@ def slides(draw: st.DrawFn) -> tuple[str, str, str, Any]:
     full = steps().filter(lambda step: any(map(_numbers, step.walk())))
     recipe = Recipe("x", steps=label(tuple(draw(st.lists(st.one_of(full, steps()), min_size=1, max_size=4)))))
     known = steps_by_path(recipe)
-    slid = {path: _numbers(step) for path, step in known.items()}
-    path = draw(st.sampled_from([path for path in known if slid[path]] or list(known)))
-    argument = draw(st.sampled_from([*slid[path], *slid[path], "p"]))
-    value = slid[path].get(argument)
+    slider_changed = {path: _numbers(step) for path, step in known.items()}
+    path = draw(st.sampled_from([path for path in known if slider_changed[path]] or list(known)))
+    argument = draw(st.sampled_from([*slider_changed[path], *slider_changed[path], "p"]))
+    value = slider_changed[path].get(argument)
     text = draw(layouts(recipe))
     if value is None:
         return text, path, "p", draw(st.one_of(st.floats(0, 1).map(lambda p: round(p, 3)), st.sampled_from([0, 1])))

@@ -72,14 +72,14 @@ def test_costs_and_comparisons_and_a_variant(page: Page) -> None:
     found = page.post("/api/compare", a={"text": TEXT}, b={"text": TEXT, "optimize": "none"}, index=0)
     assert found["largest"] == 0
     assert found["words"][-1] == "images are those of the first view, global"
-    slid = page.post(
+    slider_changed = page.post(
         "/api/slide",
         text="version: 1\nrecipe: b\nextends: simclr\n",
         path="views.view.steps.1",
         argument="p",
         value=0.25,
     )
-    assert "view.HorizontalFlip.p: 0.25" in slid["text"]
+    assert "view.HorizontalFlip.p: 0.25" in slider_changed["text"]
 
 
 def the_first(out: Any, names: Any) -> Any:

@@ -113,7 +113,7 @@ def test_an_edit_is_heard_between_the_steps_of_a_sample(page: Page, gate: Gate, 
 
 
 def test_planted_steps_that_do_not_look_are_noticed(page: Page, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(studio, "go_on", lambda: None)
+    monkeypatch.setattr(studio, "continue_or_cancel", lambda: None)
     begin(page, gate, "/api/draws", text=f"{STEPS}optimize: none\n")
     page.lines("/api/draws", text=QUICK)
     assert not gate.ended(page)
@@ -132,7 +132,7 @@ def import_ended(page: Page, monkeypatch: pytest.MonkeyPatch) -> bool:
     turns: list[WorkTurn] = []
 
     def imported(document: Any) -> Any:
-        turns.append(studio._here.turn)
+        turns.append(studio._local.turn)
         begun.set()
         assert gone.wait(60)
         try:
@@ -157,7 +157,7 @@ def test_an_import_ends_when_its_client_leaves(page: Page, monkeypatch: pytest.M
 
 
 def test_a_planted_import_that_does_not_listen_is_noticed(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file, "go_on", bool)
+    monkeypatch.setattr(file, "continue_or_cancel", bool)
     assert not import_ended(page, monkeypatch)
 
 

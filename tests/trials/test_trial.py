@@ -116,11 +116,11 @@ def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(
     seen: dict[tuple[str, int], list] = {}
     step = Trainer._step
 
-    blaming, names = Trainer._blaming, []
+    naming_errors, names = Trainer._naming_errors, []
 
     def named(self, dataset):
         names.append(dataset.recipe.name)
-        return blaming(self, dataset)
+        return naming_errors(self, dataset)
 
     def watched(self, network, optimizer, batch):
         if (key := (names[-1], torch.initial_seed())) not in seen:
@@ -129,7 +129,7 @@ def test_recipes_share_weights_order_and_the_draws_of_the_steps_that_they_share(
         return step(self, network, optimizer, batch)
 
     monkeypatch.setattr(Trainer, "_step", watched)
-    monkeypatch.setattr(Trainer, "_blaming", named)
+    monkeypatch.setattr(Trainer, "_naming_errors", named)
     plain, more = recipe("plain", NOISE, "HorizontalFlip"), recipe("more", NOISE, "HorizontalFlip", "VerticalFlip")
     ar.trial([plain, more], sides, epochs=1, seeds=2, minutes=60)
     for seed in (0, 1):

@@ -17,7 +17,7 @@ from augrecipes.bench.report import LIGHT
 from augrecipes.bench.scales import LinearScale, has_place
 from augrecipes.bench.sides import Setting
 from augrecipes.errors import BenchError
-from augrecipes.preview.display import at_size
+from augrecipes.preview.display import resize_to
 from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.parse import parse_text
 from augrecipes.trials import tables
@@ -153,7 +153,7 @@ def test_sheets_of_the_worst_samples(kind: str, tmp_path: Path) -> None:
     assert captions == {"pair": ["hr 64×64", "lr 32×32"], "bag": ["", ""]}.get(kind, [""])
     assert worst_sheet(one, dataset).pixels.shape[1] <= 620
     cell = groups[0].cells[0]
-    over = np.abs(cell.at((48, 48)).astype(int) - at_size(cell.image, (48, 48)))
+    over = np.abs(cell.at((48, 48)).astype(int) - resize_to(cell.image, (48, 48)))
     assert (over.any(axis=2) & np.eye(48, dtype=bool)).any() == (kind == "mask")
 
 

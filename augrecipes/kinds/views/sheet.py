@@ -14,4 +14,4 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     if request.stages and pipeline.parts:  # stages of the first view only
         pipeline = next(iter(pipeline.parts.values()))
         recipe = pipeline.recipe
-    return sheet_of_images(recipe, replace(request, at_hand=(pipeline, files)))
+    return sheet_of_images(recipe, replace(request, pipeline_and_data=(pipeline, files)))
