@@ -17,7 +17,7 @@ function build(element) {
   fill(element, make("div", {class: "bar"}, chooser(),
     make("button", {type: "button", onclick: refresh}, "Measure again"),
     make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample. Work that a step puts off counts where it is done.")),
-    drawing.place, drawing.trouble, make("div", {class: "scroll"}, place))
+    drawing.place, drawing.trouble, make("div", {class: "scroll", tabindex: 0}, place))
 }
 
 const time = (ms) => (ms >= 1 ? `${ms.toPrecision(3)} ms` : `${ms >= 0.1 ? Math.round(1000 * ms) : Number((1000 * ms).toPrecision(2))} µs`)
