@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import os
 import stat
 import sys
@@ -28,7 +27,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.errors import DataError, parsed
+from augrecipes.errors import DataError, logger, parsed
 from augrecipes.paths import STAGED, write_file
 
 if TYPE_CHECKING:  # checking a recipe does without numpy
@@ -43,7 +42,6 @@ SETTLED_NS = 3_000_000_000
 _FORMAT = b"3"  # increased with each change of the format of entries
 _DIGEST = 32
 
-_log = logging.getLogger("augrecipes")
 _warned: set[str] = set()
 _written = Counter[str]()  # files that this process wrote, by cache
 Arrays = Mapping[str, "NDArray[Any]"]
@@ -167,7 +165,7 @@ class Cache:
         reason = error.strerror or str(error)
         if reason not in _warned:
             _warned.add(reason)
-            _log.warning(
+            logger.warning(
                 "the cache folder cannot be written (%s: %s): nothing is kept from run to run, which costs time alone; "
                 "%s names another folder",
                 os.fsdecode(where),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from PIL import Image
 from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sample_for
 from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.compiler.compile import build
+from augrecipes.errors import logger
 from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, argument_schemas
 from augrecipes.interop.torchvision import convert, read_transform
 from augrecipes.ops.groups import COMPOSE
@@ -174,7 +174,6 @@ def _pixels(image: Any) -> np.ndarray:
 
 
 _HOME = "torchvision.transforms"
-_log = logging.getLogger("augrecipes")
 _announced: list[str] = []
 
 
@@ -239,5 +238,7 @@ def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> T
     if drawn and not _announced:
         changes = [change for run in drawn for change in draft_of(run.calls).changes()]
         _announced.extend(["pixels that are resized or recoloured are a level apart", *changes])
-        _log.warning("ar.accelerate draws other numbers than torchvision, alike distributed; %s", "; ".join(_announced))
+        logger.warning(
+            "ar.accelerate draws other numbers than torchvision, alike distributed; %s", "; ".join(_announced)
+        )
     return result

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from augrecipes import progress as shared
-from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless
+from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless, logger
 from augrecipes.paths import write_file
 from augrecipes.redaction import redact_all
 from augrecipes.report import to_plain
@@ -80,7 +80,6 @@ def report_once() -> Iterator[None]:
         messages.add(message)
         return not known
 
-    logger = logging.getLogger("augrecipes")
     logger.addFilter(is_new)
     try:
         yield

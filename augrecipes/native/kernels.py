@@ -8,7 +8,6 @@ elsewhere, such as one with AddressSanitizer.
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from augrecipes.errors import logger
 from augrecipes.native import build, layout
 
-_log = logging.getLogger("augrecipes")
 SWITCH = "AUGRECIPES_NATIVE"
 # Types of kernels' arguments: p a pointer, l int64, i int32, f float, d double.
 _TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int32, "f": ctypes.c_float, "d": ctypes.c_double}
@@ -93,12 +92,12 @@ def _load_once() -> Library | None:
     if setting == "0":
         return None
     if not where().exists():
-        _log.warning("there are no native kernels (%s): recipes run as with optimize: none", where())
+        logger.warning("there are no native kernels (%s): recipes run as with optimize: none", where())
         return None
     try:
         return load(setting)
     except (OSError, AttributeError, ValueError) as error:
-        _log.warning("native kernels are not used: %s", error)
+        logger.warning("native kernels are not used: %s", error)
         return None
 
 

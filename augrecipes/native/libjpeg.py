@@ -7,7 +7,6 @@ so threads decode in parallel.
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.errors import logger
 from augrecipes.native import build, layout
 from augrecipes.native.kernels import SWITCH, where
 
-_log = logging.getLogger("augrecipes")
 _HEADERS = 1 << 16  # bytes, an upper bound of headers and tables
 _TEXT = 200  # bytes of a message: JMSG_LENGTH_MAX
 SPACES = {"GRAY": 1, "RGB": 3, "RGBA": 4, "CMYK": 5}  # colour spaces of decoded pixels, by simplejpeg's names
@@ -149,7 +148,7 @@ def codec() -> Codec | None:
             raise ValueError(f"it was built from other sources; {layout.BUILD_AGAIN}")
         return opened(ctypes.CDLL(str(path)))
     except (OSError, AttributeError, ValueError) as error:
-        _log.warning("libjpeg is not used: %s", error)
+        logger.warning("libjpeg is not used: %s", error)
         return None
 
 

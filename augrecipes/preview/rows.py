@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, logger
 from augrecipes.lint.meaning import random_in_eval
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -24,8 +23,6 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.sources.columns import label_at
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
 from augrecipes.sources.sample import DatasetView, RecipeSource, Sample
-
-logger = logging.getLogger("augrecipes")
 
 T = TypeVar("T")
 

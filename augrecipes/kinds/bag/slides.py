@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, listed
+from augrecipes.errors import DataError, listed, logger
 from augrecipes.kinds.bag.foreground import rule_of
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
 from augrecipes.recipe.model import Bag
@@ -25,7 +24,6 @@ from augrecipes.sources.slides.opened import OPENED
 
 Int64 = npt.NDArray[np.int64]
 _SLIDES = "slides"  # the key of the slides in a mapping of arguments
-_log = logging.getLogger("augrecipes")
 
 
 def _as_tissue(text: str) -> tissue.Tissue:
@@ -148,7 +146,7 @@ class SlideTable(columns.ArrayTable, BagTable):
             level = slide.levels[0]
             image = pyramid.thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
         except DataError as error:
-            _log.warning("%s", error)
+            logger.warning("%s", error)
             return None
         return image, level, self.tile * float(self.downsamples[bag])
 
@@ -187,7 +185,7 @@ class SlideFiles:
             more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
             raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}{more}:{listed(map(str, errors))}")
         for error in errors:
-            _log.warning("slide left out: %s", error)
+            logger.warning("slide left out: %s", error)
         empty = np.zeros((0, 2), np.int64)
         slides = [slide if isinstance(slide, ListedSlide) else ListedSlide("", np.nan, empty, slide.reason)
                   for slide in results]  # fmt: skip
