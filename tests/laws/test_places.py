@@ -10,7 +10,7 @@ from support.checks import planted_faults
 
 import augrecipes as ar
 from augrecipes.compiler.lowering import lower
-from augrecipes.ops import field_inverse, matrices, places
+from augrecipes.ops import matrices, places
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import plain
 
