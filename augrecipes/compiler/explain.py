@@ -20,9 +20,8 @@ from augrecipes.compiler.explained import (
     planned_steps,
 )
 from augrecipes.compiler.rewrite import flow_of, plan
-from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.rewrite.rule import runs
+from augrecipes.compiler.rewrite.rule import Merge, flows_before_each, obstacles_from, runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
