@@ -10,7 +10,6 @@ from support.checks import planted_faults
 from support.every_class import EACH, STEPS, mask_of, pictures
 
 import augrecipes as ar
-from augrecipes.compiler.run import stacks
 from augrecipes.kinds.image import pipeline
 from augrecipes.recipe.model import Output, Recipe, Step
 from augrecipes.recipe.parse import parse_text
