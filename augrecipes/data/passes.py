@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 
 from augrecipes import machine, seeds
 from augrecipes.compat.torch import end_workers, persistent_iterator
-from augrecipes.compiler.run.opencv_threads import cv2_single_thread
+from augrecipes.compiler.run.batch_threads import cv2_single_thread
 from augrecipes.data import batching, reader_plan, state, threads
 from augrecipes.data.collate import AnyCollate
 from augrecipes.data.fetch import FetchDataset
