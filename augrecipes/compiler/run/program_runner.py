@@ -24,7 +24,7 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.batch import BatchOutput, SampleColumns, element
 from augrecipes.compiler.run.draw_without_pixels import StepsWithoutPixels
 from augrecipes.compiler.run.objects import NUMBER
-from augrecipes.compiler.run.point_moves import PointMoves
+from augrecipes.compiler.run.points import PointMoves
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.compiler.run.step_calls import StepFunction, call_alone
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
