@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from augrecipes.errors import DataError, counted
-from augrecipes.kinds.bag.foreground import choose_tiles
-from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.foreground import choose_tiles, tiles_of
 from augrecipes.kinds.bag.slides import SlideFiles, slides_of
 from augrecipes.kinds.bag.table import BagTable, bags_of_csv, bags_of_folders
 from augrecipes.progress import Parts

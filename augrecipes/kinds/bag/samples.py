@@ -12,7 +12,7 @@ from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import Skipped, current
 from augrecipes.errors import DataError, listed, logger
-from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.foreground import tiles_of
 from augrecipes.kinds.bag.pipeline import BagResult, default_threads
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.sources.stored import StoredSource

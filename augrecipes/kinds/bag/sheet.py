@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.foreground import tiles_of
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
