@@ -19,7 +19,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.columns import ArrayTable
-from augrecipes.trials.split import split
+from augrecipes.trials.tasks import split
 from augrecipes.trials.training import Trainee
 
 MOST_TILES = 24  # of a bag
