@@ -14,9 +14,9 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops.dihedral import D4
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.sample import Sample
-from augrecipes.verify import classes, label_safety, labels
+from augrecipes.verify import label_safety, labels
 from augrecipes.verify import source_map as maps
-from augrecipes.verify.classes import MOVES
+from augrecipes.verify.labels import MOVES
 from augrecipes.verify.safety import LabelSafety, ShareEstimate, share
 from augrecipes.verify.source_map import Tracer, source_map
 
