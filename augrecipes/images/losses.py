@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import logger
 from augrecipes.images.format import ImageHeader
-from augrecipes.images.profiles import foreign_profile
+from augrecipes.images.pixels import foreign_profile
 
 Depth = Literal["error", "8bit"]
 Frames = Literal["error", "first", "channels"]
