@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from augrecipes.compat.guard import albumentations, collected, is_validated
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
-from augrecipes.ops.class_schema import Schema, class_schema
+from augrecipes.ops.catalog import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
 from augrecipes.ops.record import OpRecord
