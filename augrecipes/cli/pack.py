@@ -1,4 +1,4 @@
-"""`augrecipes pack`: run a recipe's first steps once, into a packed dataset."""
+"""Packed datasets: `pack` makes them, `verify-store` checks them; `cache` shows or clears the caches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from augrecipes.packing.plan import Packing
     from augrecipes.remote import RemotePath
     from augrecipes.sources.packed_columns import Unreadable
+    from augrecipes.store import Fault
 
-_LISTED = 6  # unreadable inputs that are named
+_LISTED, _FAULTS_LISTED = 6, 20  # unreadable inputs, and faults of a packed dataset, that are named
+_WHAT = "a folder made by `augrecipes pack`"
 # Arguments that do not go with an engine, or without one, and why.
 _REFUSED: dict[str | None, dict[str, str]] = {
     None: {"address": "goes with --engine ray", "parts": "goes with --engine; --part 1/8 packs one of eight"},
@@ -200,13 +202,6 @@ def _describe(packing: Packing) -> None:
     listed("left out: ", packing.given.left_out, _LISTED)
 
 
-if TYPE_CHECKING:
-    from augrecipes.store import Fault
-
-_DEFECTS_LISTED = 20  # faults that are named
-_WHAT = "a folder made by `augrecipes pack`"
-
-
 def verify_store(args: Namespace) -> None:
     """Read a packed dataset from end to end and compare every byte with its checksums.
 
@@ -233,7 +228,7 @@ def verify_store(args: Namespace) -> None:
 
 def _tell_faults(faults: Sequence[Fault]) -> None:
     rows = ("" if fault.row is None else f": row {fault.row} of {fault.target}" for fault in faults)
-    listed("", [f"{fault.path}{row}: {fault.reason}" for fault, row in zip(faults, rows, strict=True)], _DEFECTS_LISTED)
+    listed("", [f"{fault.path}{row}: {fault.reason}" for fault, row in zip(faults, rows, strict=True)], _FAULTS_LISTED)
     if faults:
         say(paint(f"{len(faults):,} damaged: pack the data again", "error", sys.stdout))
     else:

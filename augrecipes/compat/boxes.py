@@ -1,4 +1,4 @@
-"""Conversions, checks and filters of boxes, in place of those of albumentations' processors.
+"""Conversions, checks and filters of boxes and keypoints, in place of those of albumentations' processors.
 
 The processors run before the steps, after each step and at the end. In between, boxes are float64 in shares of the
 image's sides, clipped to the image; boxes without width or height are dropped. Labels are encoded once.

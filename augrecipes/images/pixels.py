@@ -1,4 +1,4 @@
-"""Conversion of decoded rasters to pixels and labels: depth, EXIF orientation and channels."""
+"""Conversion of decoded rasters to pixels and labels: depth, orientation, channels, and colour profiles (ICC)."""
 
 from __future__ import annotations
 

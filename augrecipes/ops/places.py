@@ -1,7 +1,8 @@
 """Move boxes and keypoints with the pixels under them, also where albumentations 2.0.8 does not.
 
 `right_class` puts the mixins here in front of albumentations' classes. Keypoints are positions of pixel centres; the
-edges of boxes lie between pixels, half a pixel off. docs/DIFFERENCES.md lists the differences from albumentations.
+edges of boxes lie between pixels, half a pixel off. `inverse_places` inverts the maps of warp fields.
+docs/DIFFERENCES.md lists the differences from albumentations.
 """
 
 from abc import ABC

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.run.labels import label_dtype
+from augrecipes.compiler.run.input_values import label_dtype
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, open_encoded

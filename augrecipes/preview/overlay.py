@@ -1,4 +1,4 @@
-"""Draw masks, boxes, keypoints and outlines of crops over an image."""
+"""Draw masks, boxes, keypoints and outlines of crops over an image; show further targets of a scene as images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The problems of a recipe, all reported at once, with hints: likely names, and edits of the text."""
+"""The problems of a recipe, all reported at once, with hints (likely names, edits), and the meaning of their codes."""
 
 from __future__ import annotations
 

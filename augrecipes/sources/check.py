@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from augrecipes.compiler.run.labels import labels_of
+from augrecipes.compiler.run.input_values import labels_of
 from augrecipes.errors import DataError, Lines, counted
 from augrecipes.images import encoded, losses, reading
 from augrecipes.lint.meaning import mask_hint

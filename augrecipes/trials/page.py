@@ -1,4 +1,4 @@
-"""The HTML page of a trial, with `bench`'s measurements of the same recipes below the results."""
+"""The HTML page of a trial: results, the samples on which networks do worst, and `bench`'s measurements."""
 
 from __future__ import annotations
 

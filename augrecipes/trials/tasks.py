@@ -1,4 +1,4 @@
-"""The tasks of trials: network, loss, and score of every validation sample for each."""
+"""The tasks of trials: training and validation samples, network, loss, and score of every validation sample."""
 
 from __future__ import annotations
 

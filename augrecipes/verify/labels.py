@@ -1,4 +1,7 @@
-"""`label_safety` measures whether a recipe's random steps keep the labels of some data true."""
+"""`label_safety` measures whether a recipe's random steps keep the labels of some data true.
+
+Simple classifiers tell whether colours mark a class, and whether classes are mirror images of each other.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.compiler.run.labels import labels_of
+from augrecipes.compiler.run.input_values import labels_of
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.ops.dihedral import D4

@@ -279,7 +279,7 @@ test_planted_faults_are_found = NEEDS_KERNELS(
             "draws of another sample": (
                 lambda _: check(FAULTY, 5),
                 (
-                    point_moves,
+                    points,
                     "sampler_of",
                     lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1],
                 ),

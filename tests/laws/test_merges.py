@@ -314,8 +314,8 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
 )
 def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults(merge, *names, seeds=1) == []
-    for rule in (join_colours, join_warps):
-        monkeypatch.setattr(rule, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
+    for module in (join_colours, join_warps):
+        monkeypatch.setattr(module, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     assert faults(merge, *names) == list(names)
 
 

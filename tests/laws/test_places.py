@@ -332,7 +332,7 @@ FAULTS = {
     ),
     "Newton's method without its end": (
         lambda _: law("OpticalDistortion", "none", 3),
-        (field_inverse, "_newton", lambda maps, start, points: (start.copy(), np.full(len(start), 9.0))),
+        (places, "_newton", lambda maps, start, points: (start.copy(), np.full(len(start), 9.0))),
     ),
 }
 test_planted_faults_are_found = planted_faults(FAULTS)

@@ -174,10 +174,10 @@ test_planted_faults_are_found = planted_faults(
     {
         "resizes without the half pixel": (of_class("Resize"), (matrices, "scaling", no_half)),
         "all views where the first is": (of_class("D4"), (draw_without_pixels.StepMatrices, "at", first_key)),
-        "no padding": (of_class("PadIfNeeded"), (step_matrices, "matrix_of", unpadded)),
+        "no padding": (of_class("PadIfNeeded"), (draw_without_pixels, "matrix_of", unpadded)),
         "one matrix for all": (
             planted(check, placed(), st.just("fast"), SEEDS),
-            (step_matrices, "matrix_of", lambda *_: np.eye(3)),
+            (draw_without_pixels, "matrix_of", lambda *_: np.eye(3)),
         ),
     }
 )

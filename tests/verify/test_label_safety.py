@@ -128,7 +128,7 @@ def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
 
 @pytest.mark.usefixtures("few_draws")
 def test_mirrors_that_are_not_measured_are_found_missing(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "D4", {**D4, "h": D4["e"]})
+    monkeypatch.setattr(labels, "D4", {**D4, "h": D4["e"]})
     assert mirrored(label_safety(recipe("HorizontalFlip"), letters), "h") == {}
 
 

@@ -1,4 +1,4 @@
-"""What a rewrite rule is, and how rules run over the sequential parts of a recipe."""
+"""What a rewrite rule is, what it may change and which steps forbid that, and how rules run over a recipe."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -12,7 +12,7 @@ import numpy as np
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
-from augrecipes.compiler.run.labels import labels_of
+from augrecipes.compiler.run.input_values import labels_of
 from augrecipes.errors import CollateError, DataError
 from augrecipes.recipe.inputs import MaskLabels
 

@@ -1,6 +1,7 @@
 """Threads that share a batch: each takes some samples, runs them, and comes back for more.
 
-Each thread has its own copy of what holds state; the copy outlives the thread and serves the next.
+Each thread has its own copy of what holds state; the copy outlives the thread and serves the next. OpenCV's own
+threads are switched off while ours work.
 """
 
 import itertools

@@ -1,4 +1,7 @@
-"""Run steps without pixels: they draw, and move boxes and keypoints, while programs make the images."""
+"""Run steps without pixels: they draw, and move boxes and keypoints, while programs make the images.
+
+The product of the drawn matrices is the matrix by which the steps move the pixels of a sample.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Further images, masks and volumes beside the image, under albumentations' names or under added ones."""
+"""Further images, masks and volumes beside the image, under albumentations' names or under added ones; stacks of them.
+
+albumentations joins the parts of some stacks to one image of many channels, of which OpenCV takes 512, and lets some
+steps draw again for each part. Here each part goes through `apply` by itself under one draw: generators from which a
+step draws while it acts are reset for each part to where its sampler left them.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

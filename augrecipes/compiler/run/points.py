@@ -1,4 +1,8 @@
-"""Boxes and keypoints: albumentations' processors for them, and how a sample's are passed in and out."""
+"""Boxes and keypoints: albumentations' processors for them, and how a sample's are passed in, moved and passed out.
+
+Those of a program's samples move by the matrices that it draws, many steps in one call. Steps without a matrix, and
+steps whose draws depend on boxes or have other bits in Python, act in Python in between.
+"""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import Skipped, current
 from augrecipes.errors import DataError, listed, logger
-from augrecipes.kinds.bag.foreground import tiles_of
 from augrecipes.kinds.bag.pipeline import BagResult, default_threads
 from augrecipes.kinds.bag.table import BagTable
+from augrecipes.kinds.bag.tiles import tiles_of
 from augrecipes.sources.stored import StoredSource
 
 

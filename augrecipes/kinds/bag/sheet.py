@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.bag.foreground import tiles_of
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.bag.table import BagTable
+from augrecipes.kinds.bag.tiles import tiles_of
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import EMPTY, Colour, RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_text, stage_groups

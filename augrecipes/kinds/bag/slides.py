@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, listed, logger
-from augrecipes.kinds.bag.foreground import rule_of
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
+from augrecipes.kinds.bag.tiles import rule_of
 from augrecipes.recipe.model import Bag
 from augrecipes.sources import columns, defects
 from augrecipes.sources.paths import PathLike, PathTable

@@ -1,4 +1,4 @@
-"""Runs a sample of images step by step, as albumentations' Compose does."""
+"""Runs a sample of images, with the further targets of a scene, step by step, as albumentations' Compose does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -15,7 +15,7 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering import lower, make_program, walk
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.run import batch, deep_images, extra_targets, pipeline, program_run
-from augrecipes.compiler.run.labels import take_channels
+from augrecipes.compiler.run.input_values import take_channels
 from augrecipes.compiler.run.programs import why_not_native
 from augrecipes.compiler.run.targets import DTYPES, image_in
 from augrecipes.errors import AugrecipesError, DataError

@@ -1,4 +1,4 @@
-"""Turn the stored values of masks into the recipe's labels, before its first step."""
+"""What a recipe takes of its inputs, before its first step: channels of images, and labels of masks."""
 
 from collections.abc import Iterable
 from functools import cache

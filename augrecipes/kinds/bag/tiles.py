@@ -1,7 +1,8 @@
-"""Drops the tiles of tile files that show too little tissue: measured once, on all cores, cached by the files' stamps.
+"""The tiles of a bag: drops those that show too little tissue, and picks those that make up a sample.
 
-Otsu's threshold (Otsu 1979) is computed once for a bag, from thumbnails of all its tiles: a threshold of its own would
-split a tile that is all tissue, or all glass. It stays within the same bounds as that of a slide.
+Tissue is measured once, on all cores, cached by the files' stamps. Otsu's threshold (Otsu 1979) is computed once for
+a bag, from thumbnails of all its tiles: a threshold of its own would split a tile that is all tissue, or all glass. It
+stays within the same bounds as that of a slide.
 """
 
 from __future__ import annotations
