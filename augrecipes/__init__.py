@@ -6,8 +6,6 @@
 'image'
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib import import_module

@@ -12,8 +12,6 @@ the format, then an `.npz` file. An entry that is damaged, or of another stamp, 
 the folder can forge entries: readers must not trust a path or a size from it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -4,8 +4,6 @@ The facts may go into a bug report: none names a folder, a host or a user. Nothi
 imported is a fact as well, so everything that needs a library is imported late.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

@@ -4,8 +4,6 @@ OpenCV has different kernels for processors without AVX2, and without Intel's IP
 promise of equal bits holds on processors of one family: those for which `family` returns the same.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Runs an accelerated Compose: by native kernels where possible, else by albumentations, with the same keyed draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy

@@ -1,7 +1,5 @@
 """Converts albumentations' objects to steps of recipes, or to steps that hold the object."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A torchvision Compose, version 2 or 1, that runs through the compiler, with the same interface."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -182,7 +180,7 @@ class TorchvisionCompose(KeyedCopy):
 
     @staticmethod
     @cache
-    def class_of(source: Any) -> type[TorchvisionCompose]:
+    def class_of(source: Any) -> "type[TorchvisionCompose]":
         """The accelerated subclass of a Compose class."""
         method = "forward" if hasattr(source, "forward") else "__call__"  # classes of version 2 are torch modules
         is_own = getattr(source, method) is not getattr(_library_class(source), method)

@@ -5,8 +5,6 @@ otherwise; ratios are quotients of times, so more than 1 is slower. Later versio
 number only if a key that `--baseline` reads changes its meaning.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -3,8 +3,6 @@
 `stock` is the baseline: the same steps in a plain `A.Compose`, as written by hand, behind the loader of augrecipes.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,7 +55,7 @@ class Side:
         """Recipe and level."""
         return f"{self.recipe} · {self.optimize}"
 
-    def through(self, pipeline: Any, source: Recipe | None = None) -> Side:
+    def through(self, pipeline: Any, source: Recipe | None = None) -> "Side":
         """Return a side with the same samples and another pipeline, and its recipe if that differs."""
         return replace(self, dataset=with_pipeline(self.dataset, pipeline, source), source=source or self.source)
 

@@ -1,7 +1,5 @@
 """The table of commands: the name, arguments and function of each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from augrecipes.cli.parsing import JSON, argument, choice, command, destination, number, option, repeated

@@ -1,7 +1,5 @@
 """Declare commands, with their arguments and functions; parse their words, and print their help."""
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

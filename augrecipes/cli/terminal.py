@@ -5,8 +5,6 @@ Only terminals get colour, and no text prints control characters.
 A problem of a file is one line, however long, for editors and grep. Everything else is wrapped.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -141,7 +139,7 @@ def _wrapped(line: str, columns: int) -> str:
     )  # fmt: skip
 
 
-def show(report: Report) -> None:
+def show(report: "Report") -> None:
     """Print a report on standard output."""
     put(report.text(width(), colour=coloured(sys.stdout)))
 

@@ -6,8 +6,6 @@ transforms cache, and the frames of a traceback.
 
 # ruff: noqa: E402  the guard comes first
 
-from __future__ import annotations
-
 from abc import ABC
 from collections.abc import Callable, Iterator
 from functools import partial

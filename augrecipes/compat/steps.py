@@ -4,8 +4,6 @@ Each call of a transform looks up attributes that never change, and copies the s
 instruction caches, that takes longer than most steps themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

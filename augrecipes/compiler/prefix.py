@@ -3,8 +3,6 @@
 Both parts keep the labels that the whole recipe gave its steps, so that cutting changes no draw.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence
@@ -92,7 +90,7 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
+def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> "Pipeline":
     """Compile the first `count` steps of a section.
 
     The pipeline returns uint8 images H×W×C, deep ones in their own values; boxes and keypoints as `resumes` takes them.

@@ -1,7 +1,5 @@
 """RecipeDataset: samples of a source, run through a recipe; epochs, repeats, subsets, columns, and broken files."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -218,7 +216,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
         epoch: int | None = None, pairs: int | None = None,
-    ) -> Sheet:  # fmt: skip
+    ) -> "Sheet":  # fmt: skip
         """A sheet of some samples, which a notebook shows and `.save("sheet.png")` writes.
 
         It shows images as `ds[epoch, i]` yields them, with `draws` or `stages` beside their source; pairs as the whole

@@ -7,8 +7,6 @@ user's own) may pass plain integers through and need not know of epochs.
 Under `on_error="skip"` another sample replaces a broken file, and a record says so.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -225,7 +223,7 @@ class SkipError(DataError):
         self.error, self.seed, self.index = error, seed, index
         super().__init__(error.reason, error.path, error.step)
 
-    def __reduce__(self) -> tuple[type[SkipError], tuple[DataError, int, int]]:  # type: ignore[override]
+    def __reduce__(self) -> "tuple[type[SkipError], tuple[DataError, int, int]]":  # type: ignore[override]
         return type(self), (self.error, self.seed, self.index)
 
 

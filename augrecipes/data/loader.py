@@ -1,7 +1,5 @@
 """The loader: a torch DataLoader whose batches depend only on seed and epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal

@@ -4,8 +4,6 @@ An order is an array of virtual indices: `v` is sample `v % n` for the `v // n`-
 Philox4x64-10 (Salmon et al., 2011) is used, which its paper defines; numpy's shuffles may change between versions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator

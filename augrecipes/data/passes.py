@@ -3,8 +3,6 @@
 Files of remote stores are fetched in the order in which the epoch needs them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

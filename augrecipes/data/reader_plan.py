@@ -1,7 +1,5 @@
 """Choice of the reader backend: this thread, threads or processes; by the user's arguments, or by a rule."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

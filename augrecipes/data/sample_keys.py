@@ -11,8 +11,6 @@ k-th read in process r of w is that of epoch k·w + r: no two processes draw ali
 Only reads of a DataLoader are counted: `ds[7]` in a notebook is always the same image.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any, Self

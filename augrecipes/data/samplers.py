@@ -9,8 +9,6 @@ Such a DataLoader reads plain positions. So the datasets are told the epoch, whi
 loader's own pass; repeats are later reads, with parameters of their own.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

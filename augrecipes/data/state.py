@@ -1,7 +1,5 @@
 """The position of a loader, and its saved state, from which another process can resume with the next batch."""
 
-from __future__ import annotations
-
 import hashlib
 import reprlib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Batches read by threads of the user's process. All threads work on the batch that is due first."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import queue

@@ -1,7 +1,5 @@
 """Primitives of the drawn images: smooth noise, soft edges, streaks, and stamps at any angle."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import cv2

@@ -1,7 +1,5 @@
 """Encoded: an image file whose header is checked, and whose pixels are decoded on demand."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

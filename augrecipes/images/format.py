@@ -1,7 +1,5 @@
 """ImageHeader, the interface of file formats, and hooks that time reading and decoding."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable, Iterator

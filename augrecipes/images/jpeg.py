@@ -10,8 +10,6 @@ last row; damage above the restart interval in which the window begins, unless i
 that even a whole decode notices only when the data run out at its end.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import struct

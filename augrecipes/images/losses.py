@@ -1,7 +1,5 @@
 """Losses of reading an image (bits, pages, alpha, profiles): errors unless requested, and notes."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Literal, get_args
 

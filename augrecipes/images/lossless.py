@@ -11,8 +11,6 @@ rows and columns restore the samples, many at once. Zstandard (the extra `lossle
 short search for repetitions, which photographs do not have.
 """
 
-from __future__ import annotations
-
 import struct
 import threading
 import zlib

@@ -1,7 +1,5 @@
 """Conversion of decoded rasters to pixels and labels: depth, orientation, channels, and colour profiles (ICC)."""
 
-from __future__ import annotations
-
 import zlib
 from functools import lru_cache
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Conversion of transforms of any albumentations release to lines of a recipe, with comments on what changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversion of a recipe to plain albumentations: its groups and defaults, Normalize and ToTensorV2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Steps of `batch:`, which mix the samples of a batch: their records, and their effect on arrays."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.errors import logger
@@ -11,7 +9,7 @@ if TYPE_CHECKING:
     from augrecipes.ops.step import Step
 
 
-def effective(step: Step) -> dict[str, Any]:
+def effective(step: "Step") -> dict[str, Any]:
     """The effective arguments of a step of `batch:`, none for a group; with `p` where it has a schedule."""
     return ({} if step.is_group else MIXTURES[step.name].effective(step.args)) | step.schedule.plain()
 

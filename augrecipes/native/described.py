@@ -1,7 +1,5 @@
 """Describes the native code that runs on this machine, in a few words for people and records."""
 
-from __future__ import annotations
-
 from augrecipes.native.build import processor
 from augrecipes.native.kernels import library
 from augrecipes.native.libjpeg import codec

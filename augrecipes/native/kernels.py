@@ -5,8 +5,6 @@ may also name an instruction set, `base`, `v3` (AVX2) or `v4` (AVX-512), and `AU
 elsewhere, such as one with AddressSanitizer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The library is separate from the kernels', and is switched on and off with them.
 so threads decode in parallel.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Sequence
@@ -44,7 +42,7 @@ class Coded:
         width: number of columns of the part.
     """
 
-    codec: Codec
+    codec: "Codec"
     data: bytes
     window: Window
     top: int

@@ -4,8 +4,6 @@ albumentations uses the number as it is even for float images in 0..1; and some 
 OpenCV, which fills the first channel with it and the others with 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Real

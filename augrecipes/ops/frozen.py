@@ -1,7 +1,5 @@
 """An immutable mapping, so that recipes can be compared, hashed and shared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -36,7 +34,7 @@ class Arguments(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Arguments({self._items})"
 
-    def __reduce__(self) -> tuple[type[Arguments], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> "tuple[type[Arguments], tuple[dict[str, Any]]]":
         return Arguments, (self._items,)
 
     def plain(self) -> dict[str, Any]:

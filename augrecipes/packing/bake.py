@@ -3,8 +3,6 @@
 Workers bake rows, each with a note as JSON; the process that finishes the store reads the notes.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """Contact sheets: one source image a row, and to its right what the recipe makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Draw masks, boxes, keypoints and outlines of crops over an image; show further targets of a scene as images."""
 
-from __future__ import annotations
-
 import colorsys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rows shared by the sheets of all kinds: choose and draw samples, skip broken ones, and build texts and cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The problems of a recipe, all reported at once, with hints (likely names, edits), and the meaning of their codes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Keys of steps that need more than a schema: schedules, channels, and files."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write a recipe as YAML that loads to an equal recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain

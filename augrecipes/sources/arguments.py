@@ -1,7 +1,5 @@
 """Arguments of the datasets: `root` or `files` and what goes with each, checked and turned into a table."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace

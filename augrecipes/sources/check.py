@@ -1,7 +1,5 @@
 """Checks of all the files of some data: they report every defect, where a dataset stops at the first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The table behind a dataset: paths, labels, boxes and so on of all samples, as arrays that pickle small."""
 
-from __future__ import annotations
-
 import math
 import re
 from abc import abstractmethod
@@ -74,7 +72,7 @@ class Ragged(SpawnShared):
             targets |= {key: part for key, part in parts if part.shape[1:] != (0,)}
         return targets
 
-    def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
+    def take(self, keep: npt.NDArray[np.int64]) -> "Ragged":
         """The samples at the positions in `keep`."""
         index, offsets = group_indices(self.offsets, keep)
         labels, numbers = (None if column is None else column[index] for column in (self.labels, self.numbers))

@@ -24,8 +24,6 @@ first. `class_to_idx` has the number of each class.
 The file is UTF-8, with or without a byte order mark, separated by commas, semicolons or tabs. Empty lines are skipped.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -75,7 +73,7 @@ class CsvRows:
         """`FILE:LINE` of a row."""
         return f"{self.path}:{self.lines[row]}"
 
-    def select(self, keep: Iterable[int]) -> CsvRows:
+    def select(self, keep: Iterable[int]) -> "CsvRows":
         """The rows at the positions in `keep`."""
         keep = list(keep)
         columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}

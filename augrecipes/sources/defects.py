@@ -1,7 +1,5 @@
 """Defects of data: of files, records and samples, found by the rules of a recipe, collected and reported together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

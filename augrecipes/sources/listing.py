@@ -15,8 +15,6 @@ The key is the device and inode of the root, so that the entry is valid for any 
 is damaged in any way, the folders are scanned.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Matching of file names: files of one scene are found by name templates."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

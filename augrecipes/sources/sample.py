@@ -1,7 +1,5 @@
 """Sample: the input of a pipeline; RecipeSource: reads samples for a recipe. Free of torch."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -52,7 +50,7 @@ class Sample:
             raise (error if error.path else error.with_path(self.path)) from error.__cause__
         return result
 
-    def as_dtype(self, dtype: Dtype) -> Sample:
+    def as_dtype(self, dtype: Dtype) -> "Sample":
         """The sample with its uint8 images (0..255) as float32 (0..1) if `dtype` is float32; else the sample itself."""
         if dtype != "float32":
             return self

@@ -1,7 +1,5 @@
 """Open and read a packed store: in a local folder, or at an address, whose files are fetched whole."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Mapping, Sequence

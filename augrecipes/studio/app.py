@@ -5,8 +5,6 @@ So the Host must be this server's, port included, the Origin absent or the same,
 header, which another page cannot set without a CORS preflight; this server answers none.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json
@@ -52,7 +50,7 @@ HEADERS = {
 _PAGE = Path(__file__).parent / "page"  # the page's own files
 
 
-def application(studio: Studio, hosts: Iterable[str]) -> Guard:
+def application(studio: Studio, hosts: Iterable[str]) -> "Guard":
     """The ASGI application of a studio.
 
     Args:

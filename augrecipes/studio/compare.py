@@ -1,7 +1,5 @@
 """Comparisons: the least and the most that a step can do, two recipes, and times with and without optimisation."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

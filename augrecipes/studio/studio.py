@@ -1,7 +1,5 @@
 """The state of a studio: recipe file, data, caches, and threads whose work newer requests cancel."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

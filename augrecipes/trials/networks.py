@@ -1,7 +1,5 @@
 """The networks of trials: plain ones of 190,000 to 340,000 parameters, trained many times within minutes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The HTML page of a trial: results, the samples on which networks do worst, and `bench`'s measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.resources import files

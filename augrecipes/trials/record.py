@@ -1,7 +1,5 @@
 """The record of a trial: what the terminal, `--json` and the page show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 

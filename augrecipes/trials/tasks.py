@@ -1,7 +1,5 @@
 """The tasks of trials: training and validation samples, network, loss, and score of every validation sample."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass

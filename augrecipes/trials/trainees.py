@@ -1,7 +1,5 @@
 """Open a trial's data under each of its recipes, and under each recipe without augmentation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

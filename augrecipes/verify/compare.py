@@ -1,7 +1,5 @@
 """Runs a sample through the plain and the optimised pipeline and measures their differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any

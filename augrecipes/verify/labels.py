@@ -3,8 +3,6 @@
 Simple classifiers tell whether colours mark a class, and whether classes are mirror images of each other.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

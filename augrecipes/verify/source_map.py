@@ -1,7 +1,5 @@
 """Maps a draw to its source: two ramps, x and y, run through the steps as further targets of the recipe."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

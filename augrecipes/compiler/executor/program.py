@@ -1,7 +1,5 @@
 """Run a program: a batch of samples takes one call of the kernel `program`, or a few."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Python runs whatever the kernels refuse, with the same draws, because these depend on the sample's key alone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence

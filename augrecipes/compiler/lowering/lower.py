@@ -1,7 +1,5 @@
 """Lowering: steps become albumentations objects, and each object gets the label that keys its draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -32,7 +30,7 @@ class Lowered:
 
     node: Step
     transform: Any
-    children: tuple[Lowered, ...] = ()
+    children: "tuple[Lowered, ...]" = ()
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:

@@ -1,7 +1,5 @@
 """Compare ops with their transforms, draws and effects, on the installed OpenCV and numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial

@@ -3,8 +3,6 @@
 The product of the drawn matrices is the matrix by which the steps move the pixels of a sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ Those of a program's samples move by the matrices that it draws, many steps in o
 steps whose draws depend on boxes or have other bits in Python, act in Python in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -188,7 +186,7 @@ class PointMoves:
         }
 
     @classmethod
-    def of(cls, pipeline: Any, program: Program | str) -> PointMoves | None:
+    def of(cls, pipeline: Any, program: Program | str) -> "PointMoves | None":
         """The PointMoves of a pipeline; None where its steps must move the points."""
         compiled, keypoints = pipeline.compiled, pipeline.recipe.inputs.keypoints
         only_positions = keypoints is None or (keypoints.format == "xy" and not keypoints.flip_pairs)

@@ -1,7 +1,5 @@
 """ProgramRunner: runs a pipeline's samples by programs, in batches or one by one from exit to exit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar

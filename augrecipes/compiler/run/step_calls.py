@@ -3,8 +3,6 @@
 A transform that overrides albumentations' usual way of running is called itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

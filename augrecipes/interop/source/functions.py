@@ -1,7 +1,5 @@
 """Python's operators, functions and methods on known values, with limits on the size of results."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import math

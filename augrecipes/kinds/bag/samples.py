@@ -1,7 +1,5 @@
 """Reads a sample of a dataset of bags: picks tiles, reads them, and runs them through the pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Preview sheets of bags: source tiles, the same tiles after augmentation in two epochs, and a map of the slide."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any

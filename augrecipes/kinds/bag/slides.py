@@ -1,7 +1,5 @@
 """Lists slides as bags whose tiles are windows, as arrays that pickle small, before any window is read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -59,7 +57,7 @@ class WindowPaths(PathTable):
     @classmethod
     def of_slides(
         cls, slides: PathTable, window_offsets: npt.NDArray[np.int64], coords: npt.NDArray[np.int64]
-    ) -> WindowPaths:
+    ) -> "WindowPaths":
         """Make the table of the windows of slides."""
         empty = np.zeros(0, np.int64)
         return cls((b"",), b"", empty, empty.astype(np.int32), slides, window_offsets, coords)

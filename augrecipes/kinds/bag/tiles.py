@@ -5,8 +5,6 @@ a bag, from thumbnails of all its tiles: a threshold of its own would split a ti
 stays within the same bounds as that of a slide.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

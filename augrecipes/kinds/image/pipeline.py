@@ -239,7 +239,7 @@ class ImagePipeline(pipeline.Pipeline):
         inputs = self.recipe.inputs
         presence = {"mask": inputs.mask}
         declared = {"boxes": inputs.boxes, "keypoints": inputs.keypoints}
-        presence |= {name: boxes.presence for name, points in declared.items() if points is not None}
+        presence |= {name: points.presence for name, points in declared.items() if points is not None}
         return frozenset(name for name, value in presence.items() if value == "required")
 
     def caller_arrays(self, targets: dict[str, Any]) -> tuple[Any, ...] | None:

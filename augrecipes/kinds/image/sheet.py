@@ -1,7 +1,5 @@
 """Preview sheets of images: each source, and to its right the results of the recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

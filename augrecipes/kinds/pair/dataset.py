@@ -1,7 +1,5 @@
 """A torch Dataset of image pairs and pyramids: one scene on several grids."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Unpack
 

@@ -1,7 +1,5 @@
 """Runs recipes of kind pair: one scene on several grids, which stay aligned by construction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -125,7 +123,7 @@ class PairPipeline(pipeline.Pipeline):
         targets = {name: target for name in names if (target := self.target_of(name)) and target in self.targets}
         return {name: choices.get(target, name) == name for name, target in targets.items()}
 
-    def _chosen(self, key: Key, targets: Mapping[str, Any]) -> tuple[PairPipeline, dict[str, Any], list[Applied]]:
+    def _chosen(self, key: Key, targets: Mapping[str, Any]) -> "tuple[PairPipeline, dict[str, Any], list[Applied]]":
         """The pipeline of a sample, its images by target, and the choices in the form of `applied`."""
         if not (choices := self.choices(key, targets)):
             return self, dict(targets), []

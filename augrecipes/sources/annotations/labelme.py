@@ -7,8 +7,6 @@ the image, relative to the JSON file; the copy in `imageData` is not read. Class
 `classes.txt` beside the files or one folder up, one a line; without it they are the labels found, sorted.
 """
 
-from __future__ import annotations
-
 import base64
 from binascii import Error as Base64Error
 from math import hypot

@@ -5,8 +5,6 @@ gigapixels that memory cannot hold, or a level larger than the one before, ends 
 the numbers of images and allocates by them. So the few numbers that it relies on are checked first.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence
