@@ -12,8 +12,8 @@ from augrecipes.interop.objects import argument_of, is_known
 from augrecipes.ops import groups, native_op, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
-from augrecipes.ops.refused import OUTPUTS
 from augrecipes.ops.step import Step
 from augrecipes.recipe.model import UINT8_HWC, Normalize, Output
 

@@ -10,8 +10,9 @@ from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import COMPOSE, GROUPS
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
-from augrecipes.ops.refused import OUTPUTS, OWN_CODE, REFUSED
+from augrecipes.ops.refused import OWN_CODE, REFUSED
 from augrecipes.ops.step import Step
 from augrecipes.recipe import grammar, history, write
 

@@ -11,8 +11,8 @@ from augrecipes.interop.draft import FOREIGN, Call, Item, Line, RecipeDraft, arg
 from augrecipes.lint.record import along
 from augrecipes.ops.constants import to_name
 from augrecipes.ops.groups import COMPOSE, REPLAY_COMPOSE, SEQUENTIAL
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
-from augrecipes.ops.refused import OUTPUTS
 from augrecipes.ops.registry import default_p
 from augrecipes.recipe import history, nodes
 from augrecipes.recipe.model import Boxes, Keypoints

@@ -18,7 +18,7 @@ from augrecipes.interop.source import transforms
 from augrecipes.interop.source.pipelines import Match, chosen, listed, several
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
-from augrecipes.ops import refused, registry
+from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.recipe import history, limits, nodes
 
@@ -171,7 +171,7 @@ def family(calls: Sequence[Call]) -> str | None:
         return MM
     if bare & torchvision.DISTINCTIVE:
         return TORCHVISION
-    known = {*history.CLASSES, *refused.REFUSED, *GROUPS, *refused.OUTPUTS, COMPOSE}
+    known = {*history.CLASSES, *refused.REFUSED, *GROUPS, *outputs.OUTPUTS, COMPOSE}
     if any(name in known or registry.arguments(name) is not None for name in bare):
         return ALBUMENTATIONS
     return TORCHVISION if bare & torchvision.PARAMETERS.keys() else None

@@ -8,7 +8,7 @@ from augrecipes.interop.albumentations import resolved_arguments, saved_argument
 from augrecipes.interop.compose import convert
 from augrecipes.interop.draft import Call, Line, RecipeDraft, argument_schemas, name_of, wrong
 from augrecipes.interop.reading import Document
-from augrecipes.ops import groups, refused, registry
+from augrecipes.ops import groups, outputs, registry
 from augrecipes.recipe import history, nodes, variants
 
 _CHILDREN = "transforms"
@@ -100,7 +100,7 @@ def ignored(value: Any) -> Iterator[str]:
 def is_known(cls: type) -> bool:
     """Whether the class is that of the recipe's step or output of this name, and not another of the same name."""
     name = cls.__name__
-    if name in refused.OUTPUTS:
+    if name in outputs.OUTPUTS:
         return cls is getattr(albumentations(), name, None)
     try:
         both = registry.get_class(name), getattr(albumentations(), name, None)  # ours may be more than theirs

@@ -8,7 +8,7 @@ from typing import Any
 
 from augrecipes.interop.draft import FOREIGN, Call, Item, LeftOut, Line, RecipeDraft, acting, argument_schemas
 from augrecipes.ops import groups, records
-from augrecipes.ops.refused import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
+from augrecipes.ops.outputs import OLD_TO_TENSOR, OUTPUTS, TO_FLOAT, TO_TENSOR
 from augrecipes.recipe.history import CLASSES
 from augrecipes.recipe.nodes import NOWHERE, Place
 from augrecipes.recipe.outputs import imagenet

@@ -11,7 +11,7 @@ from augrecipes.compat.guard import installed_version
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import RecipeError, harmless
 from augrecipes.mixtures import warn_unmixed
-from augrecipes.ops import frozen, groups, refused, registry
+from augrecipes.ops import frozen, groups, outputs, registry
 from augrecipes.recipe.model import Inputs, Mode, Normalize, Output, Recipe, Step
 from augrecipes.recipe.sections import refuse_views
 from augrecipes.recipe.write import body_of, flow
@@ -133,15 +133,15 @@ def last_steps(output: Output) -> list[tuple[str, dict[str, Any]]]:
         result.append((ToOutput.__name__, ToOutput.arguments_of(output)))
     elif scaled and output.normalize is not None:
         mean, std = output.normalize.mean, output.normalize.std
-        result.append((refused.NORMALIZE, {"mean": mean, "std": std}))
+        result.append((outputs.NORMALIZE, {"mean": mean, "std": std}))
     elif scaled and output.range == (0.0, 1.0):
-        result.append((refused.TO_FLOAT, {}))
+        result.append((outputs.TO_FLOAT, {}))
     elif scaled:
         low, span = output.range[0], output.range[1] - output.range[0]
-        normal = (refused.NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
-        result.append(normal if low else (refused.TO_FLOAT, {"max_value": 1.0}))
+        normal = (outputs.NORMALIZE, {"mean": (-low / span,) * 3, "std": (1 / span,) * 3})
+        result.append(normal if low else (outputs.TO_FLOAT, {"max_value": 1.0}))
     if output.layout == "chw":
-        result.append((refused.TO_TENSOR, {}))
+        result.append((outputs.TO_TENSOR, {}))
     return result
 
 
@@ -297,9 +297,9 @@ class _Script:
 
     def called(self, cls: type, args: Mapping[str, Any]) -> str:
         """The text of a call of a class, which is imported if necessary."""
-        if cls.__module__.partition(".")[0] == "albumentations" and cls.__name__ != refused.TO_TENSOR:
+        if cls.__module__.partition(".")[0] == "albumentations" and cls.__name__ != outputs.TO_TENSOR:
             return f"A.{cls.__name__}({_arguments(args)})"
-        module = "albumentations.pytorch" if cls.__name__ == refused.TO_TENSOR else cls.__module__
+        module = "albumentations.pytorch" if cls.__name__ == outputs.TO_TENSOR else cls.__module__
         self.names.setdefault(module, set()).add(cls.__name__)
         return f"{cls.__name__}({_arguments(args)})"
 

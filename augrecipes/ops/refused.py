@@ -6,9 +6,3 @@ from pathlib import Path
 _WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 OWN_CODE: str = _WORDS["own_code"]  # how to use arguments that only Python can express
 REFUSED: dict[str, str] = _WORDS["classes"]
-
-
-NORMALIZE, TO_FLOAT, TO_TENSOR = "Normalize", "ToFloat", "ToTensorV2"
-# albumentations 0.x's ToTensorV2, which also scaled integers to 0..1 and could normalise.
-OLD_TO_TENSOR = "ToTensor"
-OUTPUTS: tuple[str, ...] = (NORMALIZE, TO_FLOAT, TO_TENSOR, OLD_TO_TENSOR)

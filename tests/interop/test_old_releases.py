@@ -21,7 +21,7 @@ from augrecipes.interop.importing import draft_of
 from augrecipes.interop.objects import draft_of_saved
 from augrecipes.interop.reading import of_text
 from augrecipes.ops import registry
-from augrecipes.ops.refused import OUTPUTS
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.recipe import history
 from augrecipes.recipe.nodes import Place
 

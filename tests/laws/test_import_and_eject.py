@@ -27,8 +27,8 @@ from augrecipes.interop import plain
 from augrecipes.interop.plain import python_of, saved
 from augrecipes.ops import registry
 from augrecipes.ops.bounds import verdict
+from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
-from augrecipes.ops.refused import OUTPUTS
 from augrecipes.recipe.model import Arguments, Step
 
 _P = st.one_of(st.none(), st.integers(0, 1000).map(lambda thousandths: thousandths / 1000))

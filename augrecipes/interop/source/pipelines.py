@@ -15,7 +15,8 @@ from augrecipes.interop.source.text import role
 from augrecipes.interop.source.values import Created, Test, walk
 from augrecipes.ops import registry
 from augrecipes.ops.groups import COMPOSE, GROUPS
-from augrecipes.ops.refused import OUTPUTS, REFUSED
+from augrecipes.ops.outputs import OUTPUTS
+from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe.history import CLASSES, FLIP
 from augrecipes.recipe.nodes import NOWHERE, Place
 

@@ -7,7 +7,7 @@ from typing import Any
 from augrecipes.interop import budget, torchvision
 from augrecipes.interop.draft import FOREIGN, POSITIONAL, Call, LeftOut, argument_schemas
 from augrecipes.interop.source import values
-from augrecipes.ops import refused, registry
+from augrecipes.ops import outputs, refused, registry
 from augrecipes.ops.groups import COMPOSE, GROUPS, ONE_OF, SEQUENTIAL, SOME_OF
 from augrecipes.recipe import limits
 from augrecipes.recipe.history import PLACES
@@ -249,7 +249,7 @@ def is_aug_config(path: Sequence[str], value: Any) -> bool:
 def aug_config_compose(value: Any) -> Call:
     """An `aug_config` as a Compose, with RF-DETR's box parameters and its final normalisation."""
     place = place_of(value)
-    after = (Call(name, place=place) for name in (refused.NORMALIZE, refused.TO_TENSOR))
+    after = (Call(name, place=place) for name in (outputs.NORMALIZE, outputs.TO_TENSOR))
     return Call(COMPOSE, {"bbox_params": _BOXES}, (*map(call_of, _mappings(value, place)), *after), place, RFDETR)
 
 
