@@ -292,8 +292,7 @@ def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
     import numpy as np
 
     with np.load(io.BytesIO(data[_DIGEST:]), allow_pickle=False) as file:
-        arrays: Arrays = parsed(lambda: dict(file))
-        return arrays
+        return parsed(lambda: dict(file))
 
 
 def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:

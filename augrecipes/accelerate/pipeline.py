@@ -229,7 +229,6 @@ class ComposePipeline(Pipeline):
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Run the steps without the output."""
-        del allocate
         self.position(*key)
         mask: Any = targets.get("mask")
         known = self.arrival != "together" and not self._has_objects

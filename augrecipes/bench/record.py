@@ -203,8 +203,7 @@ class Bench(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dicts, lists, strings and numbers; numbers that are not finite become null."""
-        report: dict[str, Any] = to_plain(self)
-        return report
+        return to_plain(self)
 
     def side(self, recipe: str, level: str) -> SideRecord | None:
         """Return the side of a recipe at a level, or None."""

@@ -273,7 +273,6 @@ class StockPipeline:
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
         """Return the function that makes the next sample; stock ignores the sample's key."""
-        del index, epoch, tile
         return self._sample
 
     def _sample(self, **targets: Any) -> dict[str, Any]:
@@ -305,7 +304,6 @@ class StockPipeline:
 
     def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Any:
         """Make the tiles of a bag, one after another."""
-        del index, epoch
         images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)

@@ -140,7 +140,6 @@ class _Formatter(RawDescriptionHelpFormatter):
 
     def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Begin with the usage."""
-        del prefix
         super().add_usage(usage, actions, groups, "Usage: ")
 
 
@@ -193,8 +192,7 @@ class Command(NamedTuple):
     def function(self) -> Callable[[Namespace], None]:
         """The function that runs the command; imported late."""
         module, _, name = self.home.partition(":")
-        function: Callable[[Namespace], None] = getattr(import_module(f"augrecipes.cli.{module}"), name)
-        return function
+        return getattr(import_module(f"augrecipes.cli.{module}"), name)
 
     @property
     def usage(self) -> str:

@@ -66,8 +66,7 @@ def build(
 
 def pipeline_of(compiled: Compiled) -> Pipeline:
     """Build the pipeline, of the class that belongs to the recipe's kind."""
-    pipeline: Pipeline = kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
-    return pipeline
+    return kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
 
 
 def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:

@@ -76,8 +76,7 @@ def described(step: Step) -> dict[str, Any]:
         description["site"] = step.site
         description |= {"share": step.share} if step.share else {}
         description |= {"files": list(step.files)} if step.files else {}
-    plain: dict[str, Any] = json.loads(json.dumps(description, default=str, sort_keys=True))
-    return plain
+    return json.loads(json.dumps(description, default=str, sort_keys=True))
 
 
 def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:

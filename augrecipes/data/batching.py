@@ -173,8 +173,7 @@ class BatchRows:
             if array.shape[1:] != shape or array.dtype != dtype:
                 self.ragged.add(key)
                 return np.empty((*count, *shape), dtype)
-        rows: np.ndarray[Any, Any] = array[where]
-        return rows
+        return array[where]
 
 
 def ragged_keys(recipe: Recipe) -> frozenset[str]:

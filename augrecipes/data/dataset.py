@@ -233,8 +233,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         Raises:
             DataError: none of the samples can be read; or `pairs=` for a recipe of another kind.
         """
-        sheet: Sheet = report.renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
-        return sheet
+        return report.renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
 
     def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> sample.Sample:
         """Sample `index` before the recipe: its images by target, mask, boxes and keypoints, without draws.

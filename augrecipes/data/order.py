@@ -206,7 +206,6 @@ class BatchSchedule:
 
     def order_digest(self, epoch: int) -> str | None:
         """A digest of the order of an epoch, if `fingerprint` does not determine it; else None."""
-        del epoch
         return None
 
     def validate(self) -> Self:

@@ -205,8 +205,7 @@ class SampleKeys:
     def several(self, indices: Sequence[int] | Indices) -> Indices:
         """The keys of several indices; indices of `len(self)` and more are repeats."""
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
-        keys: Indices = (positions if self.listed is None else self.listed[positions]) + repeats * self.span
-        return keys
+        return (positions if self.listed is None else self.listed[positions]) + repeats * self.span
 
     def row(self, index: Any) -> int:
         """The row of a user's index; IndexError where it is out of range."""

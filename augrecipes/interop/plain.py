@@ -254,8 +254,7 @@ def python_of(recipe: Recipe) -> str:
 
 def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
     """The recipe in the form of `A.save` and `A.load`."""
-    result: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
-    return result
+    return A.to_dict(to_albumentations(recipe, mode))
 
 
 @dataclass

@@ -291,8 +291,7 @@ class OpRecord:
     @property
     def joined_error(self) -> tuple[float, float]:
         """Its error in levels and its gain where it is joined, for a record `under` some arguments."""
-        error: tuple[float, float] = (2, self.gain or 1.0) if self.colour_error is None else self.colour_error
-        return error
+        return (2, self.gain or 1.0) if self.colour_error is None else self.colour_error
 
 
 @cache

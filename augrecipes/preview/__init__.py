@@ -128,8 +128,7 @@ def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
         )
     if request.pairs is not None and (request.pairs < 1 or request.stages):
         raise DataError(f"a sheet shows one or more `pairs`, got {request.pairs}, and those without `stages`")
-    sheet: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, request)
-    return sheet
+    return kinds.part(recipe.kind, "sheet").sheet(recipe, request)
 
 
 _LEAST = 0.005  # share of a class that is named

@@ -171,7 +171,6 @@ class Columns(SpawnShared):
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
         """The table of a packed store, from its targets' paths, its columns, and the fields common to all kinds."""
-        del columns
         files = {name: table for name, table in paths.items() if name != "mask"}
         return cls(files=files, masks=paths.get("mask"), **common)
 
@@ -230,7 +229,6 @@ class Columns(SpawnShared):
 
     def label_of(self, unit: int) -> int | None:
         """The label that is read with a unit; None where `labels` has it, or there is none."""
-        del unit
         return None
 
     def paths(self, unit: int) -> dict[str, str]:

@@ -167,7 +167,6 @@ class RecipeSource(Source):
             undecoded: leave images encoded, for a plan that decodes only the window that it needs.
             names: the targets to read; None: all.
         """
-        del epoch
         targets, beside = self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
         self._check_channels(k, targets)
         return targets | self.stains_of(k), beside
@@ -257,8 +256,7 @@ class DatasetView:
 
     def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
         """Sample k, or one of its tiles; a DataError names the file that cannot be read."""
-        sample: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
-        return sample
+        return self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
 
     @property
     def epochs(self) -> int:

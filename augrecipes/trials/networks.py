@@ -67,8 +67,7 @@ class ConvNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits."""
-        logits: Tensor = self.classes(self.embed(images))
-        return logits
+        return self.classes(self.embed(images))
 
 
 class AttentionBag(nn.Module):
@@ -89,8 +88,7 @@ class AttentionBag(nn.Module):
         attention = self.weight(torch.tanh(self.value(embeddings)) * torch.sigmoid(self.gate(embeddings)))[..., 0]
         if padding is not None:
             attention = attention.masked_fill(padding, -torch.inf)
-        logits: Tensor = self.tiles.classes((attention.softmax(1)[..., None] * embeddings).sum(1))
-        return logits
+        return self.tiles.classes((attention.softmax(1)[..., None] * embeddings).sum(1))
 
 
 class UNet(nn.Module):

@@ -199,5 +199,4 @@ class Trial(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""
-        report: dict[str, Any] = to_plain(self)
-        return report
+        return to_plain(self)

@@ -273,7 +273,6 @@ class ProgramBuffer:
 
         `owners` are kept alive while the addresses in `numbers` are used.
         """
-        del owners
         if not self._kernel(self._at, address_of(numbers), len(numbers)):
             return True
         while (most := int(numbers[:, ANSWER].max(initial=0))) > 0:

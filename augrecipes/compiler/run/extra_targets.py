@@ -77,8 +77,7 @@ class ExtraTarget:
             return mask_in(array, image, self.name, axes, fills)
         if array.shape[axes : axes + 2] != image.shape[:2]:
             raise DataError(f"{self.name} of shape {array.shape} does not lie on the image of shape {image.shape}")
-        whole: np.ndarray = array
-        return whole
+        return array
 
     @property
     def is_empty(self) -> bool:

@@ -286,7 +286,6 @@ class Pipeline(AsCompose):
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets run one by one; None: a batch of them runs in one call."""
-        del targets, files
         return "a sample is more than one image"
 
     def label_of(self, step: Any) -> str:

@@ -268,8 +268,7 @@ class ProgramRunner:
 
     def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
         """Run the step at `place` on a sample."""
-        result: dict[str, Any] = self.pipeline.called(self.programs.opaque[place][0], act, sample)
-        return result
+        return self.pipeline.called(self.programs.opaque[place][0], act, sample)
 
     @cached_property
     def _exit_steps(self) -> dict[int, StepFunction]:

@@ -120,7 +120,6 @@ class SlideTable(columns.ArrayTable, BagTable):
         self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Read a window as the targets of a pipeline; of the read arguments, `channels` and `max_pixels` count."""
-        del inputs
         bag, x, y, downsample = self._corner(unit)
         path, slide = self.slides[bag], OPENED.at(self.slides[bag], self.stamps[bag])
         window = pyramid.window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])

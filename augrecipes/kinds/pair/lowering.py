@@ -109,7 +109,6 @@ class _TargetWalk(Walk):
 
     def _node(self, entry: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
         """A step, or the steps of a group, as ops of the target."""
-        del last, decodes
         step = entry.transform
         if isinstance(step, PairStep):
             takes_part = self.name in self.present.intersection(step.names)

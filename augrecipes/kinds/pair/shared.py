@@ -249,7 +249,6 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """Add the target to the scene (`scene=`), in place."""
-        del force_apply
         self.act(data["scene"])
         return data
 
@@ -304,5 +303,4 @@ class DegradeProgram(NamedTuple):
     def run_step(self, place: int, data: Sample) -> Sample:
         """Run the step at an exit."""
         step, forced = self.program.opaque[place]
-        result: Sample = self.call(step, step, **({"force_apply": True} if forced else {}), **data)
-        return result
+        return self.call(step, step, **({"force_apply": True} if forced else {}), **data)

@@ -170,8 +170,7 @@ class _Block:
                 f"views {self._name} of one image come out as {self.array.shape[1:]} and {shape}: end their steps in a "
                 "crop or resize of fixed size"
             )
-        row: np.ndarray = self.array[k]
-        return row
+        return self.array[k]
 
 
 def _stacked(name: str, views: list[dict[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:

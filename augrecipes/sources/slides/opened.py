@@ -99,7 +99,6 @@ def open_handle(path: str) -> Any:
 @cache
 def _tile_cache(process: int) -> Any:
     """The tile cache of this process: after a fork, the parent's may be locked forever."""
-    del process
     return require("openslide").OpenSlideCache(_CACHED)
 
 
