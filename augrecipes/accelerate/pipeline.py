@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import A
+from augrecipes.compat.albumentations import A, functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compat.boxes import prepare
-from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of

@@ -24,7 +24,7 @@ from augrecipes.bench.training import Training
 from augrecipes.compat.guard import version_of
 from augrecipes.errors import BenchError, counted
 from augrecipes.machine import cores, system_field
-from augrecipes.native.described import described
+from augrecipes.native.kernels import described
 from augrecipes.paths import write_file
 from augrecipes.report import Displayed, to_plain
 from augrecipes.versions import features, plugins

@@ -15,8 +15,7 @@ from augrecipes.compiler.rewrite.rule import Merge, flows_before_each, obstacles
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
-from augrecipes.native.described import described
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import described, library
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write

@@ -36,7 +36,7 @@ from augrecipes.images.pixels import (
 )
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.images.tiff_images import as_stack, page_headers
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 Exif = Literal["apply", "ignore"]
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds

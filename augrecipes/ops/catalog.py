@@ -13,7 +13,7 @@ from typing import Any
 
 from augrecipes.compat.guard import constructor_of, fields, is_validated
 from augrecipes.ops.constants import TABLES, to_name
-from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Arguments
 
 Schema = dict[str, Any]
 

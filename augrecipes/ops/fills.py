@@ -145,7 +145,7 @@ def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
 def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
     """Every number that steps, with their schedules, may write into masks.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> mask_fills([Step("Pad", Arguments({"fill_mask": -100}))])
     (-100,)
     """

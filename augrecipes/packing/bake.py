@@ -20,7 +20,7 @@ from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import stamp_of
-from augrecipes.native.libjpeg import codec
+from augrecipes.native.kernels import codec
 from augrecipes.redaction import redact
 from augrecipes.sources.columns import NUMBERS, ArrayTable, Columns
 from augrecipes.sources.files import with_all_files

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
-from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.step import OMIT_EMPTY
+from augrecipes.ops.step import OMIT_EMPTY, Arguments
 
 Presence = Literal["absent", "optional", "required"]
 # The dtype for each value of `depth:`.

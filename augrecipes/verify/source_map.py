@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.compile import build
 from augrecipes.ops.dihedral import D4
-from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe.model import UINT8_HWC, Recipe
 from augrecipes.recipe.targets import Target
 from augrecipes.sources.sample import Sample

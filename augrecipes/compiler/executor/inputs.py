@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 _FARTHEST = (1 << 30) - 1  # bytes from the first row to the end of the last; kernels count them in 31 bits
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))

@@ -14,8 +14,7 @@ import numpy as np
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
 from augrecipes.native import layout
-from augrecipes.native.kernels import Library, address_of
-from augrecipes.native.libjpeg import Codec
+from augrecipes.native.kernels import Codec, Library, address_of
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.ops.native_op import EXIT, NativeOp
 from augrecipes.recipe.model import UINT8_HWC

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 
 class Decodable(Protocol):

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import change_class, wrap_apply
-from augrecipes.compat.steps import sampler_of
+from augrecipes.compat.albumentations import change_class, sampler_of, wrap_apply
 from augrecipes.errors import logger
 from augrecipes.native.kernels import library
 from augrecipes.ops.places import right_class

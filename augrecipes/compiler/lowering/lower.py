@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
-from augrecipes.compat.albumentations import A
-from augrecipes.compat.steps import RandomOrder
+from augrecipes.compat.albumentations import A, RandomOrder
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Fused, ObjectStep
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record

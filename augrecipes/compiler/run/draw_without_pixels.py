@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from augrecipes.compat.steps import Sample, functions_of, group_of, is_plain, sampler_of
+from augrecipes.compat.albumentations import Sample, functions_of, group_of, is_plain, sampler_of
 from augrecipes.compiler.executor.inputs import AnyImage
 from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.pipeline import Pipeline

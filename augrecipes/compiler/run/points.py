@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import A
+from augrecipes.compat.albumentations import A, Sample, functions_of, sampler_of
 from augrecipes.compat.boxes import COMES, LEAVES
-from augrecipes.compat.steps import Sample, functions_of, sampler_of
 from augrecipes.compiler.executor.inputs import AnyImage
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_buffer import Op

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compat.steps import (
+from augrecipes.compat.albumentations import (
     Sample,
     choice_of,
     contiguous,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import is_plain, sampler_of
+from augrecipes.compat.albumentations import is_plain, sampler_of
 from augrecipes.compiler.kernels import encoded_images, step_draws
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.kernels.step_draws import stand_in

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from augrecipes.compat.steps import is_gated
+from augrecipes.compat.albumentations import is_gated
 from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A, geometric
-from augrecipes.compat.steps import Sample, sampler_of
+from augrecipes.compat.albumentations import A, Sample, geometric, sampler_of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.step_draws import is_plain_window

@@ -17,7 +17,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 from augrecipes.ops.records import op_record
 
 _IMAGE, _MASK = "image", "mask"
