@@ -1,8 +1,11 @@
-"""Loads the native kernels once, for the best instruction set that this processor has.
+"""Loads the native kernels once, for the best instruction set that this processor has, and the decoder of JPEGs.
 
 Without a build, or with `AUGRECIPES_NATIVE=0`, there are none, and steps run as they are written. `AUGRECIPES_NATIVE`
 may also name an instruction set, `base`, `v3` (AVX2) or `v4` (AVX-512), and `AUGRECIPES_KERNELS` a library built
 elsewhere, such as one with AddressSanitizer.
+
+Parts of JPEGs are decoded by the machine's libjpeg-turbo, where augrecipes was built with it: a library of its own,
+switched on and off with the kernels. It uses no Python and keeps no state, so threads decode in parallel.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""A step of a recipe as data: a class by name, its arguments as written, and their places."""
+"""A step of a recipe as immutable data: a class by name, its arguments as written, and their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Make programs of pipelines, or say why one has none."""
+"""Make programs of pipelines, or say why one has none.
+
+Ops are compared with their transforms, draws and effects, on the installed OpenCV and numpy.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
