@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from augrecipes.ops.frozen import Arguments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from studio_pages import Page
