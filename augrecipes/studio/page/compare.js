@@ -100,7 +100,7 @@ export function refresh() {
     drawing.trouble.hidden = true
     const answer = await ask("POST", "api/compare", {
       a: {text: recipe.good, optimize: optimisers.a || null}, b: {text: textOf(), optimize: optimisers.b || null},
-      index: settings.index, epoch: settings.at, seed: settings.seed, ...chosen(),
+      index: settings.index, epoch: settings.at, seed: settings.seed, ...tileChoice(),
     }, signal)
     for (const side of Object.keys(pictures)) {
       const image = answer[side]

@@ -43,7 +43,7 @@ function build(element) {
     make("div", {class: "scroll"}, grid), large.build())
   narrow.addEventListener("change", observe)
   observe()
-  on("settings", (changed) => {
+  on("settings", () => {
     for (const button of overlays) button.setAttribute("aria-pressed", String(settings[button.dataset.overlay]))
     samples.show(settings.samples)
     first.show(settings.first)

@@ -10,7 +10,7 @@ const DEFAULTS = {
   view: "draws", seed: 0, epoch: 0, epochs: 3, first: 0, samples: 6, size: innerWidth >= 1700 ? 192 : innerWidth > 480 ? 128 : 96, optimize: "",
   masks: true, boxes: true, keypoints: true, labels: true, index: 0, at: 0, tiles: "", turns: true,
 }
-export const settings = {...DEFAULTS, ...passing.get("settings", {})}
+export const settings = {...DEFAULTS, ...tabStore.get("settings", {})}
 
 export function change(values) {
   const changed = Object.keys(values).filter((key) => settings[key] !== values[key])
