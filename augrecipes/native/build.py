@@ -12,8 +12,6 @@ Needs a C compiler: that of `CC`, cc, gcc or clang, or else the package ziglang.
 because this also runs while augrecipes is being installed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os
