@@ -2,7 +2,7 @@
 
    OpenCV's bits depend on the processor: it works through a row `lanes` pixels at a time, where it drops fractions,
    and rounds in the rest of the row; and it uses fused multiply-add where the processor has it.
-   ops/opencv_variants.py finds out which (`lanes`, `fused`), and validate.py compares these kernels with OpenCV. */
+   ops/opencv_variants.py finds out which (`lanes`, `fused`), and make_program.py compares these kernels with it. */
 
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("prefer-vector-width=512") /* 20 % faster hue */

@@ -38,8 +38,8 @@ typedef struct Warped {
     const struct Warped *earlier;
 } Warped;
 
-/* Costs, as in compiler/kernels/cost.py; `decoded`: of a pixel of a file of `wide` columns that is not decoded yet,
-   or 0. */
+/* Costs, as in compiler/lowering/encodings.py; `decoded`: of a pixel of a file of `wide` columns that is not decoded
+   yet, or 0. */
 typedef struct {
     double row, column, halved, warped, read, call, decoded, wide;
 } Costs;

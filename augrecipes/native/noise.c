@@ -5,7 +5,7 @@
    anywhere: STRETCHES of it are generated side by side. Numbers outside of the fast path of their strip (`hard`) are
    drawn one by one, afterwards.
 
-   Bits: OpenCV's, float32 for the number, double for its scale. compiler/lowering/validate.py probes that, and leaves
+   Bits: OpenCV's, float32 for the number, double for its scale. compiler/lowering/make_program.py probes that, and leaves
    to OpenCV what this kernel refuses.
    Law: tests/laws/test_native_points.py, tests/laws/test_native_plan.py. */
 
