@@ -1,7 +1,5 @@
 """`augrecipes check`: list every problem of recipes, and explain codes."""
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap
@@ -40,8 +38,7 @@ def check(args: Namespace) -> None:
     """
     if args.explain is not None:
         if (text := describe(args.explain)) is None:
-            from augrecipes.recipe.codes import CODES
-            from augrecipes.recipe.problems import near
+            from augrecipes.recipe.problems import CODES, near
 
             raise refusal(f"no code {args.explain!r}{near(args.explain, tuple(CODES)).text}", "--explain")
         answer(args, {"code": args.explain, "text": text}, lambda: say(text))
@@ -64,7 +61,7 @@ def describe(code: str) -> str | None:
     'E303 step that recipes cannot use (error)'
     """
     from augrecipes.lint import lints
-    from augrecipes.recipe.codes import CODES
+    from augrecipes.recipe.problems import CODES
 
     lint, entry = lints().get(code.upper()), CODES.get(code.upper())
     if entry is None:

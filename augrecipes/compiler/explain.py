@@ -7,27 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes import mixtures
+from augrecipes.compiler import explained
 from augrecipes.compiler.compile import build, check, steps_of
-from augrecipes.compiler.explained import (
-    DerivedStep,
-    FiredRule,
-    PlannedStep,
-    SharedStep,
-    SourceStep,
-    Stayed,
-    derived_steps,
-    output_line,
-    planned_steps,
-)
 from augrecipes.compiler.rewrite import flow_of, plan
-from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.rewrite.rule import runs
+from augrecipes.compiler.rewrite.rule import Merge, flows_before_each, obstacles_from, runs
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
-from augrecipes.native.described import described
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import described, library
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write
@@ -75,13 +63,13 @@ class Explanation(Displayed):
     output: str
     kernels: str
     native: str
-    steps: tuple[SourceStep, ...]
-    shared: tuple[SharedStep, ...]
-    rules: tuple[FiredRule, ...]
-    plan: tuple[PlannedStep, ...]
-    stayed: tuple[Stayed, ...]
-    derived: tuple[DerivedStep, ...] = ()
-    batch: tuple[SourceStep, ...] = ()
+    steps: tuple[explained.SourceStep, ...]
+    shared: tuple[explained.SharedStep, ...]
+    rules: tuple[explained.FiredRule, ...]
+    plan: tuple[explained.PlannedStep, ...]
+    stayed: tuple[explained.Stayed, ...]
+    derived: tuple[explained.DerivedStep, ...] = ()
+    batch: tuple[explained.SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     tta: str = ""
     bag: str = ""
@@ -144,7 +132,9 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
     planned = plan(recipe, steps, applied, arrival)
     rules = {rule.name: rule for rule in rules_for(recipe, applied)}
     fired = tuple(
-        FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
+        explained.FiredRule(
+            f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after)
+        )
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
@@ -157,22 +147,22 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
         mode=mode,
         optimize=chosen,
         dtype=recipe.inputs.dtype or ("float32" if arrival == "float32" else "uint8"),
-        output=output_line(recipe),
+        output=explained.output_line(recipe),
         kernels=described(),
         native=native,
         steps=tuple(_source_step(step, depth) for step, depth in _walk(steps)),
         shared=_shared(recipe, steps),
         rules=fired,
-        plan=planned_steps(planned.steps, opaque),
+        plan=explained.planned_steps(planned.steps, opaque),
         stayed=tuple(
-            Stayed(step.site, reasons.get(step.site) or _why_it_stayed(recipe, step, applied))
+            explained.Stayed(step.site, reasons.get(step.site) or _why_it_stayed(recipe, step, applied))
             for root in steps
             for step, _ in _walk((root,))
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
-        derived=derived_steps(recipe),
+        derived=explained.derived_steps(recipe),
         batch=tuple(
-            SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
+            explained.SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
             for step, depth in _walk(recipe.batch if mode == "train" else ())
         ),
         plugins=recipe.plugins,
@@ -182,11 +172,11 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
     )
 
 
-def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
+def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[explained.SharedStep, ...]:
     """Which images share the draws of each step, where a sample has several."""
     if not (recipe.facts.scales or recipe.facts.tiles):
         return ()
-    return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
+    return tuple(explained.SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
 
 
 def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanation:
@@ -203,8 +193,8 @@ def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanati
     return replace(
         first, recipe=recipe.name, digest=recipe.digest, steps=once("steps"), rules=once("rules"), plan=plan,
         native="; ".join([*native.values()][:1] if len({*native.values()}) == 1 else map(": ".join, native.items())),
-        stayed=once("stayed"), derived=derived_steps(recipe), pictured=(recipe,),
-        shared=tuple(SharedStep(step.site, "one draw for all views") for step in recipe.steps),
+        stayed=once("stayed"), derived=explained.derived_steps(recipe), pictured=(recipe,),
+        shared=tuple(explained.SharedStep(step.site, "one draw for all views") for step in recipe.steps),
     )  # fmt: skip
 
 
@@ -231,7 +221,7 @@ def _walk(steps: Steps, depth: int = 0) -> list[tuple[Step, int]]:
     return [pair for step in steps for pair in ((step, depth), *_walk(step.steps, depth + 1))]
 
 
-def _source_step(step: Step, depth: int) -> SourceStep:
+def _source_step(step: Step, depth: int) -> explained.SourceStep:
     if step.is_group:
         arguments: dict[str, Any] = {"p": 1.0 if step.p is None else step.p, **step.args.plain()}
         if step.name == groups.RANDOM_ORDER:
@@ -240,7 +230,7 @@ def _source_step(step: Step, depth: int) -> SourceStep:
         arguments = effective(step) | ({"channels": list(step.channels)} if step.channels else {})
     p = float(arguments.pop("p"))
     arguments |= step.schedule.plain()
-    return SourceStep(step.site, depth, step.name, p, arguments)
+    return explained.SourceStep(step.site, depth, step.name, p, arguments)
 
 
 def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Conversion of a recipe to plain albumentations: its groups and defaults, Normalize and ToTensorV2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,7 +11,8 @@ from augrecipes.compat.guard import installed_version
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import RecipeError, harmless
 from augrecipes.mixtures import warn_unmixed
-from augrecipes.ops import frozen, groups, outputs, registry
+from augrecipes.ops import groups, outputs, registry
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe.model import Inputs, Mode, Normalize, Output, Recipe, Step
 from augrecipes.recipe.sections import refuse_views
 from augrecipes.recipe.write import body_of, flow
@@ -104,14 +103,14 @@ def _equivalent(step: Step) -> Step:
     if step.name == groups.ONE_OF:
         idle = not any(map(registry.chance, inside))  # albumentations divides by the sum of weights
         inside = tuple(replace(child, p=1.0) if idle else _weighted_child(child) for child in inside)
-    return replace(step, args=frozen.Arguments(args), p=registry.chance(step), steps=inside)
+    return replace(step, args=Arguments(args), p=registry.chance(step), steps=inside)
 
 
 def _weighted_child(child: Step) -> Step:
     """A child of OneOf whose p is its weight only; a group around it carries the weight if its own p would gate it."""
     if child.name in groups.GATED and child.p != 1:
         inner = replace(child, p=1.0)
-        return replace(child, name=groups.SEQUENTIAL, args=frozen.Arguments(), steps=(inner,))
+        return replace(child, name=groups.SEQUENTIAL, args=Arguments(), steps=(inner,))
     only = child.steps[0] if child.name == groups.SEQUENTIAL and len(child.steps) == 1 else None
     return only if only is not None and only.name in groups.GATED and only.p == child.p else child
 
@@ -256,8 +255,7 @@ def python_of(recipe: Recipe) -> str:
 
 def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
     """The recipe in the form of `A.save` and `A.load`."""
-    result: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
-    return result
+    return A.to_dict(to_albumentations(recipe, mode))
 
 
 @dataclass

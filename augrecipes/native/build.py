@@ -12,8 +12,6 @@ Needs a C compiler: the one that `CC` names, cc, gcc or clang, or else the packa
 imported, because it also runs while augrecipes is installed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

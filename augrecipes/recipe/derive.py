@@ -5,8 +5,6 @@ classes' records hold the exceptions: crops become central crops, sizes stay, an
 neutral strength, keeps the middle of its range, because training has seen no image without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
@@ -36,7 +34,7 @@ class DerivedRow:
     step: Step
     becomes: tuple[Step, ...]
     why: str
-    inner: tuple[DerivedRow, ...] = ()
+    inner: "tuple[DerivedRow, ...]" = ()
     unknown: bool = False
 
 

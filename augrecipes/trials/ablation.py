@@ -5,8 +5,6 @@ then the more promising half twice as many, and so on. Promising here means clos
 from the whole recipe is large relative to its noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 

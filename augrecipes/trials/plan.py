@@ -1,7 +1,5 @@
 """Plan how much training fits into the minutes of a trial, from a short rehearsal of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The record of a trial: what the terminal, `--json` and the page show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -201,5 +199,4 @@ class Trial(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""
-        report: dict[str, Any] = to_plain(self)
-        return report
+        return to_plain(self)

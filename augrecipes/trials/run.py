@@ -1,7 +1,5 @@
 """Run a trial: train the same small network under each recipe, seed by seed, and compare the scores."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

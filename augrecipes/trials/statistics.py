@@ -3,8 +3,6 @@
 All random numbers here have fixed seeds: the same scores give the same results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations

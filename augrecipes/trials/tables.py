@@ -1,7 +1,5 @@
 """A trial as a report: verdicts in plain English, scores with affinity and diversity, curves, and classes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil, floor, isfinite, log10, nan

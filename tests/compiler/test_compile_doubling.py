@@ -9,8 +9,8 @@ from augrecipes.compiler import compile as compiler
 from augrecipes.compiler.explain import explain
 from augrecipes.compiler.rewrite import Plan, plan
 from augrecipes.compiler.rewrite import rule as applying
-from augrecipes.compiler.rewrite.contracts import Contract, flow_before, obstacle
 from augrecipes.compiler.rewrite.nodes import Steps
+from augrecipes.compiler.rewrite.rule import Contract, flow_before, obstacle
 from augrecipes.flow import Flow
 from augrecipes.ops import registry
 from augrecipes.recipe.model import Optimize, Recipe

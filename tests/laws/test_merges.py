@@ -16,7 +16,7 @@ from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import walk
-from augrecipes.compiler.rewrite import Compiled, Plan, contracts, plan
+from augrecipes.compiler.rewrite import Compiled, Plan, plan, rule
 from augrecipes.compiler.rewrite.nodes import Fused, fuse
 from augrecipes.compiler.rewrite.rules import join_colours, join_warps
 from augrecipes.errors import DataError
@@ -314,8 +314,8 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
 )
 def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults(merge, *names, seeds=1) == []
-    for rule in (join_colours, join_warps):
-        monkeypatch.setattr(rule, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
+    for module in (join_colours, join_warps):
+        monkeypatch.setattr(module, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     assert faults(merge, *names) == list(names)
 
 
@@ -383,8 +383,8 @@ def test_where_merges_stop() -> None:
 
 def test_nothing_known_is_a_barrier() -> None:
     unknown = Step("Unheard", site="Unheard#1")
-    for contract in contracts.INEXACT:
-        assert contracts.obstacle((unknown,), contracts.Flow(), contract)
+    for contract in rule.INEXACT:
+        assert rule.obstacle((unknown,), rule.Flow(), contract)
 
 
 # The cheaper of two ways to an image is taken: an OpenCV resize is not given up for a warp that saves nothing.

@@ -1,7 +1,5 @@
 """Steps that resize an image, or a window of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

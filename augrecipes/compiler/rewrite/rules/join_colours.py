@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import ceil
 
-from augrecipes.compiler.rewrite.contracts import ALL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse, singles
-from augrecipes.compiler.rewrite.rule import Edit, rule, runs
+from augrecipes.compiler.rewrite.rule import ALL, Edit, obstacles_from, rule, runs
 from augrecipes.compiler.rewrite.rules.join_warps import recolours
 from augrecipes.flow import Flow
 from augrecipes.ops.records import op_record

@@ -8,9 +8,8 @@ resampling and two.
 from collections.abc import Iterator
 from itertools import dropwhile, islice
 
-from augrecipes.compiler.rewrite.contracts import STILL, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps, action_of, fuse, is_single, singles
-from augrecipes.compiler.rewrite.rule import Edit, rule
+from augrecipes.compiler.rewrite.rule import STILL, Edit, obstacles_from, rule
 from augrecipes.flow import Flow
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record

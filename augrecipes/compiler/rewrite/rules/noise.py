@@ -5,9 +5,8 @@ It also draws smooth fields of displacements on a coarse grid, so that no noise 
 
 from collections.abc import Iterable
 
-from augrecipes.compiler.rewrite.contracts import obstacles_from
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Steps, as_kind, is_single
-from augrecipes.compiler.rewrite.rule import Edit, rule
+from augrecipes.compiler.rewrite.rule import Edit, obstacles_from, rule
 from augrecipes.flow import Flow
 from augrecipes.ops.registry import record_of
 
