@@ -16,6 +16,7 @@ let grid = null
 let drawing = null
 let observer = null
 let drawnCount = 0
+let round = 0 // of the present refresh: requests of earlier ones may still run for a moment
 let failureList = null
 
 export const view = {name: "draws", title: "Draws", build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
@@ -103,7 +104,6 @@ function arrange() {
     const wanted = epochs.map((epoch, place) => {
       const cell = strip.cells[place] ?? newCell(strip, place)
       cell.epoch = epoch
-      cell.stale = true
       cell.element.dataset.stale = ""
       cell.element.dataset.epoch = epoch
       cell.element.setAttribute("aria-label", `${nameOf(index)}, epoch ${epoch}`)
@@ -133,7 +133,7 @@ function newCell(strip, place) {
   const caption = make("span", {class: "epoch"})
   const frame = make("span", {class: "frame"})
   const element = make("button", {type: "button", class: "cell", onclick: () => large.open(cell.line, Number(strip.element.dataset.index), cell.epoch)}, frame, caption)
-  const cell = {element, frame, caption, pictures: [], line: null, epoch: 0, stale: true}
+  const cell = {element, frame, caption, pictures: [], line: null, epoch: 0}
   strip.cells[place] = cell
   return cell
 }
@@ -146,6 +146,7 @@ export function refresh() {
   listFailures()
   large.refresh()
   drawnCount = 0
+  round++
   drawing.start(request)
 }
 
@@ -162,13 +163,14 @@ async function request(signal, progress) {
   const indices = next.slice(0, AT_ONCE).map(([index]) => index)
   if (!indices.length) return
   const epochs = epochsShown()
+  const mine = round
   const begun = performance.now()
   let count = 0
   drawing.trouble.hidden = true
   const dense = Math.ceil((devicePixelRatio || 1) * settings.size)
   await stream("api/draws", drawRequest({indices, epochs, size: dense, source: source.kind === "pairs", tiles: TILES}), (line) => {
     if (line.done) {
-      drawnCount += count
+      if (mine === round) drawnCount += count
       const wall = Math.round(performance.now() - begun)
       say(`${count} ${count === 1 ? "draw" : "draws"} in ${wall} ms`)
       grid.dataset.drawn = String(drawnCount)
@@ -176,9 +178,10 @@ async function request(signal, progress) {
     }
     if (line.error && line.index === undefined) throw new Error(line.error.message)
     count++
-    receive(line)
+    receive(line, mine === round)
     progress(count, indices.length * epochs.length)
   }, signal)
+  if (mine !== round) return // everything is old again, and the next request draws it
   for (const index of indices) if (strips.has(index)) strips.get(index).stale = false
   if (staleStrips().some(([, strip]) => strip.visible)) drawing.waiting ??= request
 }
@@ -190,14 +193,13 @@ const showToggle = (name) => {
   if (button.hidden) button.hidden = false
 }
 
-function receive(line) {
+function receive(line, current) {
   const strip = strips.get(line.index)
   const cell = strip?.cells.find(({epoch}) => epoch === line.epoch)
   if (!cell) return
   strip.title.textContent = line.name || strip.title.textContent // for the first samples it was known before
   cell.line = line
-  cell.stale = false
-  delete cell.element.dataset.stale
+  if (current) delete cell.element.dataset.stale
   if (line.error) {
     cell.pictures = []
     fill(cell.frame, make("span", {class: "broken", title: line.error.message}, icon("error"), "fails"))
