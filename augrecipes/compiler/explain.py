@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from augrecipes.compiler.timing import PlanTiming  # brings albumentations with it
 
 _WHY = {
-    "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
-    "window": "cuts where something reads pixels next: nothing is copied for it",
-    "dihedral": "turns where something reads pixels next: nothing is copied for it",
-    "padding": "pads where something reads pixels next",
-    "lookup": "is a table, which is made one with tables beside it when pixels are read",
+    "identity": "does nothing, but its group counts its children, or boxes are filtered after it",
+    "window": "crops without a copy, when pixels are read next",
+    "dihedral": "flips or rotates without a copy, when pixels are read next",
+    "padding": "pads when pixels are read next",
+    "lookup": "is a table of levels; consecutive tables are combined when pixels are read",
     "matrix": "rounds; merging it would change the last bit",
     "pointwise": "rounds by position in the row; moving it would change the last bit",
     "warp": "resamples; merging it would change pixels",
-    "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
+    "opaque": "no rule merges or moves steps of this kind",
 }
 
 _MOST_NAMES = 3  # labels that a sentence lists before it says how many more there are
 _WHY_FAST = {
-    "warp": "has no crop or linear resize behind it that a merge would pay with",
-    "matrix": "has no other colour step beside it to merge with",
-    "pointwise": "is not a matrix; nothing is known that could stand for it",
+    "warp": "is followed by no crop or linear resize that would make merging pay",
+    "matrix": "has no neighbouring colour step to merge with",
+    "pointwise": "is not a colour matrix, and has no known approximation by one",
 }
 
 _MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (
@@ -202,19 +202,19 @@ def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) ->
     """What runs natively, without Python between steps, or why nothing does; and the labels of the exits."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     if why := recipe.inputs.why_not_native:
-        return f"no, steps run one by one, as they are written; {why}", None
+        return f"no, steps run one by one, as written; {why}", None
     program = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(program, str):
-        by_python = f"; {_listing(program.stops, 'and')} by albumentations, and natively on from there"
+        by_python = f"; {_listing(program.stops)} in albumentations, the rest natively"
         return f"yes, {pipeline.natively}{by_python if program.stops else ''}", program.stops
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
-    return f"{'in memory yes, of files no' if in_memory else 'no, every step as it is written'}: {program}", None
+    return f"{'yes in memory, no for files' if in_memory else 'no, every step runs as written'}: {program}", None
 
 
-def _listing(labels: Sequence[str], word: str = "or") -> str:
+def _listing(labels: Sequence[str]) -> str:
     """The labels in a phrase; of a long list the first ones and how many more there are."""
-    shown = [*labels[:_MOST_NAMES], f"one of {len(labels) - _MOST_NAMES} more"] if len(labels) > _MOST_NAMES else labels
-    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    shown = [*labels[:_MOST_NAMES], f"{len(labels) - _MOST_NAMES} more"] if len(labels) > _MOST_NAMES else labels
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _walk(steps: Steps, depth: int = 0) -> list[tuple[Step, int]]:
@@ -244,24 +244,24 @@ def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:
         for start, run in runs(steps, joins):
             if (why := obstacles[start + len(run)]) is not None:
                 merged = [inner for step in run for inner in step.walk()]
-                reasons |= {inner.site: f"is not merged: behind it {why}" for inner in merged}
+                reasons |= {inner.site: f"is not merged: after it, {why}" for inner in merged}
     return reasons
 
 
 def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     if why := recipe.inputs.why_not_native:
-        return f"runs as it is written; {why}"
+        return f"runs as written; {why}"
     if optimize == "none":
-        return "optimize: none, or no native kernels: every step runs as it is written"
+        return "with optimize: none, or without native kernels, every step runs as written"
     if step.name == groups.DEGRADE:
-        return "makes a target; the steps inside run as they are"
+        return "makes a target; its steps run as written"
     if step.is_group:
-        return "is a group; its choice is its own, and its children are looked into"
+        return "is a group, which stays; its steps are optimised separately"
     record = record_of(step)
     if not record.is_known:
-        return "is a class of your own: nothing is known of it, so nothing is assumed"
+        return "is a class of your own, about which nothing is assumed"
     if read := record.statistics:
-        return f"reads {read} of the whole image: a crop moved before it would change that"
+        return f"reads {read} of the whole image, which a crop before it would change"
     action = record.action
     is_fast = optimize == "fast" and not recipe.facts.scales  # no rule for pairs changes a bit
     return _WHY_FAST.get(action, _WHY[action]) if is_fast else _WHY[action]

@@ -92,7 +92,7 @@ def write_page(
     """
     usable_folder(folder)
     write(trial, folder / RECORD)
-    sheets = {one.name: worst_sheet(one, valid[one.name]) for one in trial.recipes if one.name in valid}
+    sheets = {result.name: worst_sheet(result, valid[result.name]) for result in trial.recipes if result.name in valid}
     seconds = min(_MOST_SECONDS, 60 * trial.plan.minutes * _SHARE / len(recipes))
     try:
         measured = bench(recipes, setting, Options(seconds=seconds), advance)
@@ -110,7 +110,7 @@ def page(trial: Trial, sheets: Mapping[str, Sheet]) -> str:
 
 def estimates_scale(estimates: Iterable[SeedEstimate], *more: Iterable[float], times: float = 1) -> LinearScale:
     """Build a scale that holds means, their intervals, and more values."""
-    ends = [end for one in estimates for end in (one.mean, one.low, one.high)]
+    ends = [end for estimate in estimates for end in (estimate.mean, estimate.low, estimate.high)]
     return LinearScale([*ends, *(value for values in more for value in values)], times)
 
 

@@ -194,7 +194,7 @@ class Trial(Displayed):
     seconds: float = 0.0
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{one.name} {one.score.mean:.3g}" for one in self.recipes)
+        scores = ", ".join(f"{result.name} {result.score.mean:.3g}" for result in self.recipes)
         return harmless(f"<Trial of {counted(self.plan.seeds, 'seed')}, {self.metric}: {scores}>")
 
     def to_json(self) -> dict[str, Any]:

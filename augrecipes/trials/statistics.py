@@ -171,7 +171,7 @@ def compare(
     ]  # fmt: skip
     by_seed = [[x - y for x, y in zip(scores[a], scores[b], strict=False)] for a, b in pairs]
     alpha = ALPHA / max(len(rungs), 1)
-    needed, ps = seeds_needed(len(pairs), alpha), holm([_smallest_p(each, rungs) for each in by_seed])
+    needed, ps = seeds_needed(len(pairs), alpha), holm([_smallest_p(differences, rungs) for differences in by_seed])
     verdicts = []
     for (a, b), differences, p in zip(pairs, map(_finite, by_seed), ps, strict=True):
         seeds, mean = len(differences), estimate(differences.tolist())

@@ -22,7 +22,7 @@ import augrecipes
 from augrecipes.native import build, kernels, op_numbers
 from augrecipes.native.kernels import described
 
-ASKS_BY_READING = ("-DREADS_WHAT_IT_ASKS_FOR",)
+PREFETCH_BY_READING = ("-DPREFETCH_BY_READING",)
 LAWS = Path(__file__).parents[1] / "laws"
 
 
@@ -43,7 +43,7 @@ def has_compiler() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build.build(tmp_path_factory.mktemp("built") / "kernels.so", ASKS_BY_READING)
+    return build.build(tmp_path_factory.mktemp("built") / "kernels.so", PREFETCH_BY_READING)
 
 
 @pytest.fixture(params=["used", pytest.param("built", marks=pytest.mark.soak)])
@@ -157,7 +157,7 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
     others = [source for source in build.source_files() if source.name != planted.name]
     monkeypatch.setattr(build, "fingerprint", lambda: own)
     monkeypatch.setattr(build, "source_files", lambda: [planted, *others])
-    spoilt = build.build(tmp_path / "kernels.so", (*ASKS_BY_READING, f"-I{build.HERE}"))
+    spoilt = build.build(tmp_path / "kernels.so", (*PREFETCH_BY_READING, f"-I{build.HERE}"))
     assert under_guard(spoilt, "test_native_merges.py").returncode == -signal.SIGSEGV
 
 

@@ -33,9 +33,9 @@ def obstacle(behind: Iterable[Step], flow: Flow, merge: Merge) -> str | None:
     what that draws by the image is noise, and no parameter.
 
     >>> obstacle([Step("Blur", site="Blur#1"), Step("ShotNoise", site="ShotNoise#1")], Flow(), "GEOMETRY")
-    'ShotNoise#1 draws by what is in the image'
+    'ShotNoise#1 makes draws that depend on the image'
     >>> obstacle([Step("CLAHE", site="CLAHE#1")], Flow(), "RESAMPLES")
-    'CLAHE#1 goes by thresholds or statistics of the image: a few levels may become very many'
+    'CLAHE#1 depends on thresholds or statistics of the image, so that a small difference may become a large one'
     >>> obstacle([Step("CLAHE", site="CLAHE#1")], Flow(), "GEOMETRY") is None
     True
     """
@@ -111,18 +111,18 @@ def _leaves(step: Step) -> list[Step]:
 def _why(leaf: Step, flow: Flow, merge: Merge) -> str | None:
     record = record_of(leaf)
     if record.draws_from is None:
-        return "may draw by what is in the image: nothing is known of its class"
+        return "is of an unknown class, whose draws may depend on the image"
     changed = record.draws_from if merge in ("GEOMETRY", "RESAMPLES") else record.draws_from & {"image"}
     if changed and not (merge == "DISTRIBUTION" and record.effect == "noise"):
-        return f"draws by what is in the {' and the '.join(sorted(changed))}"
+        return f"makes draws that depend on the {' and the '.join(sorted(changed))}"
     if merge in ("GEOMETRY", "DISTRIBUTION"):
         return None
     if flow.dtype != "uint8" and merge == "LEVELS" and record.in_levels:
-        return "rounds float32 to levels of 255: the last bit would become a level"
+        return "rounds float32 to 1/255, so that another last bit may become another level"
     colours = merge == "RESAMPLES" and record.recolours  # hues of nearly grey pixels do not count
     gain = record.joined_error[1] if colours else record.gain
     if gain is None:
-        return "goes by thresholds or statistics of the image: a few levels may become very many"
+        return "depends on thresholds or statistics of the image, so that a small difference may become a large one"
     if gain > _MOST:
         return f"amplifies differences up to {gain:.2g} times"
     return None

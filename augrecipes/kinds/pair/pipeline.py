@@ -50,7 +50,7 @@ class PairPipeline(pipeline.Pipeline):
     target. Shared colour steps draw once.
     """
 
-    natively = "samples of pairs, and batches of packed ones"  # what native programs make, in words
+    natively = "samples of pairs, and batches of packed pairs"  # what native programs make, in words
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         recipe, scales = compiled.recipe, dict[str, int](compiled.recipe.scales)

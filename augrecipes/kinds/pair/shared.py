@@ -207,7 +207,7 @@ def _sharing_of(step: Step, targets: tuple[str, ...], factors: Factors) -> Itera
     targets = step.target or targets
     names = ", ".join(targets)
     if step.name == groups.DEGRADE:
-        yield step.site, f"makes {step.args['target']} out of {step.args['source']}"
+        yield step.site, f"makes {step.args['target']} from {step.args['source']}"
     elif step.is_group:
         yield step.site, f"one choice for {names}"
         for child in step.steps:
