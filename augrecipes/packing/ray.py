@@ -7,6 +7,8 @@ Ray imports this module on all machines before it calls anything, so nothing lar
 no part needs, would take longer to import than all the rest.
 """
 
+from __future__ import annotations
+
 import os
 import pickle
 import socket
@@ -15,13 +17,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from augrecipes.errors import AugrecipesError, StoreError
 from augrecipes.packing.parts import PackPart
-from augrecipes.packing.plan import Packing
 from augrecipes.packing.workers import WorkerDied, import_without_torch
 from augrecipes.progress import Progress
+
+if TYPE_CHECKING:
+    from augrecipes.packing.plan import Packing
 
 TRIES = 3  # attempts to write a part
 _CANCEL = 60  # seconds that cancelled tasks have to end

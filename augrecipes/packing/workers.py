@@ -1,5 +1,7 @@
 """Bake rows in several processes, and yield them in order: the same bytes for any number of processes."""
 
+from __future__ import annotations
+
 import pickle
 import signal
 from collections import deque
@@ -7,11 +9,14 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 from augrecipes.compat.guard import albumentations, without_torch
 from augrecipes.errors import AugrecipesError
 from augrecipes.machine import end_with_parent
-from augrecipes.packing.bake import BakedRow, Baker
+
+if TYPE_CHECKING:
+    from augrecipes.packing.bake import BakedRow, Baker
 
 _AHEAD = 3  # rows per worker that are being baked, or wait to be written
 _BYTES = 32 << 20  # of pixels that a worker returns at a time, unless a single row has more
