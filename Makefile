@@ -58,7 +58,7 @@ mutants: $(TOOLS) $(KERNELS)  ## change the rules, the order of samples and the 
 # Its report goes straight to the terminal: what pytest captures would be lost with the run.
 WATCHED = build/kernels-watched.so
 sanitize: $(TOOLS)  ## run the laws of the native kernels with the compiler's address and undefined-behaviour watchers
-	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -DREADS_WHAT_IT_ASKS_FOR -fsanitize=address,undefined -fno-sanitize-recover=all
+	@mkdir -p build && $(BIN)/python augrecipes/native/build.py $(WATCHED) -g -DPREFETCH_BY_READING -fsanitize=address,undefined -fno-sanitize-recover=all
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so) $$($${CC:-cc} -print-file-name=libstdc++.so.6)" ASAN_OPTIONS=detect_leaks=0 AUGRECIPES_KERNELS=$(WATCHED) \
 		AUGRECIPES_TEST_KERNELS=all \
 		$(BIN)/pytest -p no:xdist --capture=sys $(SANITIZED)

@@ -6,9 +6,6 @@
 'image'
 """
 
-from __future__ import annotations
-
-import logging
 import re
 import sys
 from importlib import import_module
@@ -18,7 +15,6 @@ from typing import Any
 
 from augrecipes import api
 from augrecipes.compat import stay_offline
-from augrecipes.errors import harmless_record
 from augrecipes.recipe.kinds import KINDS, facts
 
 __version__ = "0.1.0"
@@ -31,9 +27,6 @@ _HOMES = {name: (home, name) for home, name in re.findall(r"    from augrecipes\
 _HOMES |= {facts(kind).dataset: (f"kinds.{kind}.dataset", "DATASET") for kind in KINDS}
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604  every item is a str
-
-logging.getLogger(__name__).addFilter(harmless_record)
-
 
 api.bind()
 

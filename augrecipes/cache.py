@@ -12,11 +12,8 @@ the format, then an `.npz` file. An entry that is damaged, or of another stamp, 
 the folder can forge entries: readers must not trust a path or a size from it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
-import logging
 import os
 import stat
 import sys
@@ -28,7 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.errors import DataError, parsed
+from augrecipes.errors import DataError, logger, parsed
 from augrecipes.paths import STAGED, write_file
 
 if TYPE_CHECKING:  # checking a recipe does without numpy
@@ -43,7 +40,6 @@ SETTLED_NS = 3_000_000_000
 _FORMAT = b"3"  # increased with each change of the format of entries
 _DIGEST = 32
 
-_log = logging.getLogger("augrecipes")
 _warned: set[str] = set()
 _written = Counter[str]()  # files that this process wrote, by cache
 Arrays = Mapping[str, "NDArray[Any]"]
@@ -167,7 +163,7 @@ class Cache:
         reason = error.strerror or str(error)
         if reason not in _warned:
             _warned.add(reason)
-            _log.warning(
+            logger.warning(
                 "the cache folder cannot be written (%s: %s): nothing is kept from run to run, which costs time alone; "
                 "%s names another folder",
                 os.fsdecode(where),
@@ -296,8 +292,7 @@ def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
     import numpy as np
 
     with np.load(io.BytesIO(data[_DIGEST:]), allow_pickle=False) as file:
-        arrays: Arrays = parsed(lambda: dict(file))
-        return arrays
+        return parsed(lambda: dict(file))
 
 
 def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:

@@ -4,8 +4,6 @@ The facts may go into a bug report: none names a folder, a host or a user. Nothi
 imported is a fact as well, so everything that needs a library is imported late.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform
@@ -70,7 +68,7 @@ class Fact:
 def version_line() -> str:
     """Return the version and the native code in use: `augrecipes 0.1.0 (native AVX2, libjpeg-turbo 2.1.5)`."""
     from augrecipes import __version__
-    from augrecipes.native.described import described
+    from augrecipes.native.kernels import described
 
     return f"augrecipes {__version__} ({described()})"
 
@@ -153,11 +151,11 @@ def _kernels() -> str:
 
 
 def _libjpeg() -> str:
-    from augrecipes.native import build, kernels, libjpeg
+    from augrecipes.native import build, kernels
 
     if not (path := build.codec_library(kernels.where())).exists():
         raise AugrecipesError("its headers were not there when the kernels were built")
-    return libjpeg.opened(ctypes.CDLL(str(path))).version
+    return kernels.opened(ctypes.CDLL(str(path))).version
 
 
 def _extras() -> Iterator[Fact]:

@@ -74,6 +74,10 @@ def harmless_record(record: logging.LogRecord) -> bool:
     return True
 
 
+logger = logging.getLogger("augrecipes")
+logger.addFilter(harmless_record)
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """An edit that may mend a problem, at the place of the problem.

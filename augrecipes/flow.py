@@ -1,7 +1,5 @@
 """Flow: what the compiler knows of the image between two steps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """A thread-safe LRU cache, and files that stay open: within one process."""
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref

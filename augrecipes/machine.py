@@ -1,7 +1,5 @@
 """What the machine gives this process: cores, memory, allocator settings; and sizes as people write them."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import math

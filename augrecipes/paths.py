@@ -1,7 +1,5 @@
 """Paths and addresses: `s3://bucket/photos` is remote, `file:///tmp/photos` is on this machine; and atomic writes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

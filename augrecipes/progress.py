@@ -3,8 +3,6 @@
 Work that takes less than a second shows nothing, and a finished bar is erased.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

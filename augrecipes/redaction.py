@@ -3,8 +3,6 @@
 The time is linear in the length of the text: patterns run only on pieces that are known to hold their last character.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

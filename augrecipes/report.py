@@ -12,7 +12,7 @@ from io import StringIO
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from augrecipes.errors import harmless
+from augrecipes.errors import harmless, logger
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -210,10 +210,9 @@ class Displayed:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silence warnings for a `with` that compiles recipes only to show them: running them logs the warnings."""
-    log = logging.getLogger("augrecipes")
-    before = log.level
-    log.setLevel(logging.ERROR)
+    before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        log.setLevel(before)
+        logger.setLevel(before)

@@ -3,8 +3,6 @@
 The finaliser is that of SplitMix64 (Steele, Lea and Flood, 2014), over arithmetic modulo 2⁶⁴.
 """
 
-from __future__ import annotations
-
 import operator
 from hashlib import blake2b
 from typing import Any

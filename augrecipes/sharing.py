@@ -8,8 +8,6 @@ killed. The pickle holds the rest and refers to the arrays; workers see them rea
 This happens only while a process is being started: pickles for files, queues and other machines hold everything.
 """
 
-from __future__ import annotations
-
 import sys
 import weakref
 import zlib

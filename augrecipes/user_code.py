@@ -3,8 +3,6 @@
 It runs only because the user named it, as an argument of a command or a function; recipes and data cannot name code.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -4,9 +4,6 @@ OpenCV has different kernels for processors without AVX2, and without Intel's IP
 promise of equal bits holds on processors of one family: those for which `family` returns the same.
 """
 
-from __future__ import annotations
-
-import logging
 import os
 import platform
 from collections.abc import Mapping
@@ -18,9 +15,9 @@ import cv2
 import numpy as np
 
 from augrecipes.compat.guard import installed_version
+from augrecipes.errors import logger
 from augrecipes.native.kernels import library
 
-_log = logging.getLogger("augrecipes")
 # Measured: with AVX-512 the bits are those of AVX2.
 _DECIDE = {"AVX2", "NEON", "IPP"}
 _warned: set[tuple[int, str]] = set()
@@ -86,4 +83,4 @@ def warn_of_differences(then: Mapping[str, Any], what: str) -> None:
         message = f"{what} {', '.join(changes)}: pixels may differ"
         if (os.getpid(), message) not in _warned:
             _warned.add((os.getpid(), message))
-            _log.warning("%s", message)
+            logger.warning("%s", message)

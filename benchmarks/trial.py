@@ -22,10 +22,9 @@ import augrecipes as ar
 from augrecipes.demo.glyphs import GLYPHS, RECIPES
 from augrecipes.demo.tissue import CLASSES, LABORATORIES, render_tile
 from augrecipes.sources.files import read_image
-from augrecipes.trials.page import page
+from augrecipes.trials.page import page, worst_sheet
 from augrecipes.trials.record import Trial
 from augrecipes.trials.run import TrialRun
-from augrecipes.trials.sheets import worst_sheet
 from augrecipes.trials.tables import estimate_text, figures, plan_lines, verdict_lines
 
 _MINUTES, _SEEDS = 2, 8

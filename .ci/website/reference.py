@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import textwrap
@@ -131,18 +132,29 @@ def signature(value: Any, name: str, *, member: bool = False) -> str:
     if not callable(value) or is_dataclass(value) or (inspect.isclass(value) and issubclass(value, Exception)):
         return ""
     listed = [*inspect.signature(value).parameters.values()][int(member) :]
-    words: list[str] = []
+    written, words = _written_types(value.__init__ if inspect.isclass(value) else value), list[str]()
     for k, one in enumerate(listed):
         if one.kind is one.KEYWORD_ONLY and all(before.kind is one.POSITIONAL_OR_KEYWORD for before in listed[:k]):
             words += ["*"] if "*" not in words else []
-        words.append(_argument(one))
+        words.append(_argument(one, written.get(one.name, one.annotation)))
     line = f"{name}({', '.join(words)})"
     return line if len(line) <= _WIDTH else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 
-def _argument(one: inspect.Parameter) -> str:
+def _written_types(function: Any) -> dict[str, str]:
+    """Return the types of a function's arguments as its source writes them, which may be names of longer types."""
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):  # not written in Python
+        return {}
+    args = next((node.args for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)), None)
+    named = [] if args is None else [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    return {one.arg: ast.unparse(one.annotation).strip("'") for one in named if one.annotation is not None}
+
+
+def _argument(one: inspect.Parameter, annotation: Any) -> str:
     star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
-    kind = "" if star or one.annotation is one.empty else f": {_type(one.annotation)}"
+    kind = "" if star or annotation is one.empty else f": {_type(annotation)}"
     if one.default is one.empty:
         return f"{star}{one.name}{kind}"
     default = repr(one.default)
@@ -152,7 +164,8 @@ def _argument(one: inspect.Parameter) -> str:
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)  # the class name without its modules
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)  # the class name without its modules
+    return re.sub(r"^Optional\[(.*)\]$", r"\1 | None", text)
 
 
 def sections(text: str) -> Iterator[str]:

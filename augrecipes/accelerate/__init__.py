@@ -1,7 +1,5 @@
 """Accelerates pipelines of albumentations and torchvision; they are called as before, with the same results."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from functools import wraps
 from typing import Any

@@ -1,7 +1,5 @@
 """An albumentations Compose that runs through the compiler, with the same interface."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from copy import deepcopy
@@ -39,7 +37,7 @@ class Accelerated(KeyedCopy, A.Compose):  # type: ignore[misc]
 
     @staticmethod
     @cache
-    def class_of(source: Any) -> type[Accelerated]:
+    def class_of(source: Any) -> "type[Accelerated]":
         """The accelerated subclass of a Compose class."""
         is_own = any(getattr(source, name) is not getattr(A.Compose, name) for name in _METHODS)
         return Accelerated if source is A.Compose else class_made(Accelerated, source, is_own=is_own)

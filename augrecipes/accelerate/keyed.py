@@ -1,7 +1,5 @@
 """Base of accelerated pipelines: copies whose calls draw by keys, and their report."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 import os

@@ -1,7 +1,5 @@
 """Runs an accelerated Compose: by native kernels where possible, else by albumentations, with the same keyed draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
@@ -11,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import A
+from augrecipes.compat.albumentations import A, functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compat.boxes import prepare
-from augrecipes.compat.steps import functions_of, is_gated, run_in_turn, share_processors
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
@@ -231,7 +228,6 @@ class ComposePipeline(Pipeline):
 
     def run_steps(self, key: Key, targets: dict[str, Any], allocate: Allocate) -> dict[str, Any]:
         """Run the steps without the output."""
-        del allocate
         self.position(*key)
         mask: Any = targets.get("mask")
         known = self.arrival != "together" and not self._has_objects

@@ -1,7 +1,5 @@
 """Converts albumentations' objects to steps of recipes, or to steps that hold the object."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,10 +11,9 @@ from augrecipes.interop.albumentations import resolved_arguments, saved_argument
 from augrecipes.interop.objects import argument_of, is_known
 from augrecipes.ops import groups, native_op, registry
 from augrecipes.ops.constants import to_name
-from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
-from augrecipes.ops.step import Step
+from augrecipes.ops.step import Arguments, Step
 from augrecipes.recipe.model import UINT8_HWC, Normalize, Output
 
 _GROUPS = {A.OneOf: groups.ONE_OF, A.SomeOf: groups.SOME_OF, A.RandomOrder: groups.RANDOM_ORDER}

@@ -1,8 +1,5 @@
 """A torchvision Compose, version 2 or 1, that runs through the compiler, with the same interface."""
 
-from __future__ import annotations
-
-import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +16,7 @@ from PIL import Image
 from augrecipes.accelerate.keyed import KeyedCopy, StepReport, class_made, sample_for
 from augrecipes.compat.torch import tree_flatten, tree_unflatten
 from augrecipes.compiler.compile import build
+from augrecipes.errors import logger
 from augrecipes.interop.draft import FOREIGN, Call, RecipeDraft, argument_schemas
 from augrecipes.interop.torchvision import convert, read_transform
 from augrecipes.ops.groups import COMPOSE
@@ -174,7 +172,6 @@ def _pixels(image: Any) -> np.ndarray:
 
 
 _HOME = "torchvision.transforms"
-_log = logging.getLogger("augrecipes")
 _announced: list[str] = []
 
 
@@ -183,7 +180,7 @@ class TorchvisionCompose(KeyedCopy):
 
     @staticmethod
     @cache
-    def class_of(source: Any) -> type[TorchvisionCompose]:
+    def class_of(source: Any) -> "type[TorchvisionCompose]":
         """The accelerated subclass of a Compose class."""
         method = "forward" if hasattr(source, "forward") else "__call__"  # classes of version 2 are torch modules
         is_own = getattr(source, method) is not getattr(_library_class(source), method)
@@ -239,5 +236,7 @@ def accelerated(parts: Sequence[Any], optimize: Optimize, seed: int | None) -> T
     if drawn and not _announced:
         changes = [change for run in drawn for change in draft_of(run.calls).changes()]
         _announced.extend(["pixels that are resized or recoloured are a level apart", *changes])
-        _log.warning("ar.accelerate draws other numbers than torchvision, alike distributed; %s", "; ".join(_announced))
+        logger.warning(
+            "ar.accelerate draws other numbers than torchvision, alike distributed; %s", "; ".join(_announced)
+        )
     return result

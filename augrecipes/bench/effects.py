@@ -9,8 +9,6 @@ along. Masks are sampled by nearest neighbour, so a share is exact but for the p
 dropouts and noise are no border.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace

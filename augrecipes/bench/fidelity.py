@@ -4,8 +4,6 @@ Bicubic interpolation is the baseline of super-resolution networks, so it compar
 Images are measured after the steps and before `output`, which may normalise them or keep one channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -8,8 +8,6 @@ Two ratios are compared with the record: wall time and CPU time. CPU time is ste
 computation; wall time also shows waiting. A side fails if the whole interval of either exceeds the limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, hypot, log

@@ -5,8 +5,6 @@ otherwise; ratios are quotients of times, so more than 1 is slower. Later versio
 number only if a key that `--baseline` reads changes its meaning.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -26,7 +24,7 @@ from augrecipes.bench.training import Training
 from augrecipes.compat.guard import version_of
 from augrecipes.errors import BenchError, counted
 from augrecipes.machine import cores, system_field
-from augrecipes.native.described import described
+from augrecipes.native.kernels import described
 from augrecipes.paths import write_file
 from augrecipes.report import Displayed, to_plain
 from augrecipes.versions import features, plugins
@@ -205,8 +203,7 @@ class Bench(Displayed):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dicts, lists, strings and numbers; numbers that are not finite become null."""
-        report: dict[str, Any] = to_plain(self)
-        return report
+        return to_plain(self)
 
     def side(self, recipe: str, level: str) -> SideRecord | None:
         """Return the side of a recipe at a level, or None."""

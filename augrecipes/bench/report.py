@@ -1,7 +1,5 @@
 """The HTML report of a comparison: one page without scripts, other files or network access."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`bench`: compare recipes on your own data, over the same samples and random parameters."""
 
-from __future__ import annotations
-
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Axis scales of the report: positions of values, in percent of the width, and tick labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import ceil, floor, log, log10
 from typing import Any

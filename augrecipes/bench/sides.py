@@ -3,8 +3,6 @@
 `stock` is the baseline: the same steps in a plain `A.Compose`, as written by hand, behind the loader of augrecipes.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,7 +55,7 @@ class Side:
         """Recipe and level."""
         return f"{self.recipe} · {self.optimize}"
 
-    def through(self, pipeline: Any, source: Recipe | None = None) -> Side:
+    def through(self, pipeline: Any, source: Recipe | None = None) -> "Side":
         """Return a side with the same samples and another pipeline, and its recipe if that differs."""
         return replace(self, dataset=with_pipeline(self.dataset, pipeline, source), source=source or self.source)
 
@@ -275,7 +273,6 @@ class StockPipeline:
 
     def at(self, index: int, epoch: int = 0, tile: int = 0) -> Callable[..., dict[str, Any]]:
         """Return the function that makes the next sample; stock ignores the sample's key."""
-        del index, epoch, tile
         return self._sample
 
     def _sample(self, **targets: Any) -> dict[str, Any]:
@@ -307,7 +304,6 @@ class StockPipeline:
 
     def bag(self, index: int, epoch: int, tiles: Sequence[int], read: Callable[[int], Any], **more: Any) -> Any:
         """Make the tiles of a bag, one after another."""
-        del index, epoch
         images = [self._sample(image=read(k))["image"] for k in range(len(tiles))]
         out = more.get("allocate", np.empty)((len(images), *images[0].shape), images[0].dtype)
         np.stack(images, out=out)

@@ -1,7 +1,5 @@
 """Stages: where the time of a sample goes, from the file to the batch, in the Dataset and loader that users run."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

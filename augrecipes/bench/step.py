@@ -33,8 +33,6 @@ As in a script, the file can import from its folder; code under `if __name__ == 
 (['forward', 'backward', 'optimiser'], True)
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -129,14 +127,12 @@ class Wait:
         """The step in words."""
         return f"{self.ms:g} ms, waited for"
 
-    def for_recipe(self, recipe: Recipe) -> Wait:
+    def for_recipe(self, recipe: Recipe) -> "Wait":
         """Return the step itself, which is the same for every recipe."""
-        del recipe
         return self
 
     def __call__(self, batch: Any, mark: Mark) -> None:
         """Run one step."""
-        del batch
         time.sleep(self.ms / 1e3)
         mark("training step")
 
@@ -172,7 +168,7 @@ class ModelStep:
     target: str = ""
     _loss: str = field(default="loss()", init=False)
 
-    def for_recipe(self, recipe: Recipe) -> ModelStep:
+    def for_recipe(self, recipe: Recipe) -> "ModelStep":
         """Return the step for samples of a recipe, with the same model."""
         outputs = [recipe.outputs.get(name, recipe.output) for name in recipe.scales or ("image",)]
         staged = any(output.where == "device" for output in outputs)

@@ -1,7 +1,5 @@
 """A sweep over loader settings: the time of epochs of several sizes in this process, with threads, with processes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The terminal report of a comparison: verdicts, speed, a bar per stage, sweeps, training steps and effects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Interleaved rounds, medians and confidence intervals: timing in which other load hits all pieces of work alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat

@@ -5,8 +5,6 @@ Workers read ahead meanwhile. Reading in this process overlaps with nothing; a l
 hide it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """Verdicts: which of two sides is faster, if the difference is significant, and the bottleneck; figures as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import floor, log10
 

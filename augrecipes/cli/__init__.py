@@ -1,7 +1,5 @@
 """The command line. Commands import heavy modules only when they run."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ ar.SlideBags. Or tar archives in the layout of WebDataset, `train-*.tar`; or an 
 own Python, `FILE.py:NAME`, which is run because it is named.
 """
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -54,7 +52,7 @@ def overrides(changes: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def load_recipe(args: Namespace, recipe: str = "") -> Recipe:
+def load_recipe(args: Namespace, recipe: str = "") -> "Recipe":
     """Load a command's recipe, with the changes of --set and --without. RecipeError where it is not valid."""
     from augrecipes.recipe.parse import load
 

@@ -1,7 +1,5 @@
 """Compare recipes on your data: `bench` measures their speed, `trial` what a small network learns under each."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from functools import partial
 from typing import Any

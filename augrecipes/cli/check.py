@@ -1,7 +1,5 @@
 """`augrecipes check`: list every problem of recipes, and explain codes."""
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap

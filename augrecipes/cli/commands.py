@@ -1,7 +1,5 @@
 """The table of commands: the name, arguments and function of each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from augrecipes.cli.parsing import JSON, argument, choice, command, destination, number, option, repeated
@@ -125,7 +123,7 @@ COMMANDS = (
         *CHANGES,
     ),
     command(
-        "verify-store", "Compare a packed dataset with its checksums.", "stores:verify_store",
+        "verify-store", "Compare a packed dataset with its checksums.", "pack:verify_store",
         argument("words", "STORE", "A folder made by `pack`.", nargs="*"),
         repeated("--data", "STORE", "Another way to give STORE."), JSON,
     ),
@@ -172,7 +170,7 @@ COMMANDS = (
         MASKS, option("--valid-masks", "FOLDER", "The folder of masks for --valid.", type=Path), *CHANGES,
     ),
     command(
-        "cache", "Show what is cached from run to run, or clear it.", "stores:cache",
+        "cache", "Show what is cached from run to run, or clear it.", "pack:cache",
         argument("names", "NAME", "Which caches; by default all.", nargs="*"),
         option("--clear", None, "Empty the caches; they are rebuilt when needed."), JSON,
     ),

@@ -133,8 +133,7 @@ def _check(recipe: Recipe, mode: Any, data: Any, how: dict[str, Any]) -> CheckRe
         if is_source(data):
             source = open_data(recipe, recipe.compile(mode, "none").targets, data, mode=mode)
             return check_samples(recipe, mode, source, advance)
-        checked: CheckReport = kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
-        return checked
+        return kinds.part(recipe.kind, "reader").check(recipe, mode, data, **how, advance=advance)
 
 
 def _tell(checked: CheckReport) -> None:

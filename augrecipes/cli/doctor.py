@@ -1,7 +1,5 @@
 """`augrecipes doctor`: what is installed, what is missing, and what each missing part costs."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ def doctor(args: Namespace) -> None:
     answer(args, facts, lambda: _tell(facts), status=int(any(fact.level == "broken" for fact in facts)))
 
 
-def _tell(facts: Sequence[Fact]) -> None:
+def _tell(facts: "Sequence[Fact]") -> None:
     for fact in facts:
         say(f"{fact.name}: {fact.state}")
     for level, style in (("missing", "warning"), ("broken", "error")):

@@ -1,7 +1,5 @@
 """Declare commands, with their arguments and functions; parse their words, and print their help."""
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap
@@ -142,7 +140,6 @@ class _Formatter(RawDescriptionHelpFormatter):
 
     def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Begin with the usage."""
-        del prefix
         super().add_usage(usage, actions, groups, "Usage: ")
 
 
@@ -195,8 +192,7 @@ class Command(NamedTuple):
     def function(self) -> Callable[[Namespace], None]:
         """The function that runs the command; imported late."""
         module, _, name = self.home.partition(":")
-        function: Callable[[Namespace], None] = getattr(import_module(f"augrecipes.cli.{module}"), name)
-        return function
+        return getattr(import_module(f"augrecipes.cli.{module}"), name)
 
     @property
     def usage(self) -> str:

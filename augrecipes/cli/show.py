@@ -1,7 +1,5 @@
 """Show what a recipe does: `preview` draws it, `studio` shows it in the browser, `demo` runs on synthetic images."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -85,7 +83,7 @@ def demo(args: Namespace) -> None:
     """
     from augrecipes.demo.run import run_demo
 
-    def tell(report: Report) -> None:
+    def tell(report: "Report") -> None:
         if args.json != STDOUT:
             show(report)
             say()

@@ -5,8 +5,6 @@ Only terminals get colour, and no text prints control characters.
 A problem of a file is one line, however long, for editors and grep. Everything else is wrapped.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from augrecipes import progress as shared
-from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless
+from augrecipes.errors import AugrecipesError, Diagnostic, LintError, RecipeError, harmless, logger
 from augrecipes.paths import write_file
 from augrecipes.redaction import redact_all
 from augrecipes.report import to_plain
@@ -80,7 +78,6 @@ def report_once() -> Iterator[None]:
         messages.add(message)
         return not known
 
-    logger = logging.getLogger("augrecipes")
     logger.addFilter(is_new)
     try:
         yield
@@ -142,7 +139,7 @@ def _wrapped(line: str, columns: int) -> str:
     )  # fmt: skip
 
 
-def show(report: Report) -> None:
+def show(report: "Report") -> None:
     """Print a report on standard output."""
     put(report.text(width(), colour=coloured(sys.stdout)))
 

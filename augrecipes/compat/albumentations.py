@@ -1,18 +1,18 @@
 """albumentations, imported by the guard, and hooks into its private parts, proven against `guard.PROVEN`.
 
 Private, or likely to change with a release, are the processors of boxes (see `boxes`), the functions and keys that
-transforms cache, and the frames of a traceback.
+transforms cache, and the frames of a traceback. Steps run as albumentations runs them, but gates, samplers and
+functions by target are looked up once: on small images, and with cold instruction caches, looking up attributes that
+never change and copying the sample take longer than most steps themselves.
 """
 
 # ruff: noqa: E402  the guard comes first
 
-from __future__ import annotations
-
 from abc import ABC
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from traceback import walk_tb
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,27 +35,6 @@ from albumentations.core.pydantic import SymmetricRangeType, ZeroOneRangeType, c
 from albumentations.core.serialization import SERIALIZABLE_REGISTRY
 from albumentations.core.transforms_interface import BaseTransformInitSchema
 from albumentations.core.utils import ensure_contiguous_output, get_shape
-
-__all__ = [
-    "A",
-    "BaseTransformInitSchema",
-    "BboxProcessor",
-    "LabelManager",
-    "LabelMetadata",
-    "SymmetricRangeType",
-    "ZeroOneRangeType",
-    "adaptation",
-    "check_range_bounds",
-    "convert_keypoints_from_albumentations",
-    "convert_keypoints_to_albumentations",
-    "dropout",
-    "ensure_contiguous_output",
-    "geometric",
-    "get_shape",
-    "nondecreasing",
-    "pixel",
-]
-
 
 _saved: dict[str, Callable[[Any], Any]] = {}
 
@@ -148,3 +127,152 @@ def accept_unconverted(processor: Any) -> None:
 def skip_filtering(processor: Any) -> None:
     """Make an albumentations processor neither filter nor convert the results of the steps."""
     processor._process_single_field = lambda name, data, shape: data
+
+
+Sample = dict[str, Any]
+Draws = dict[str, Any]
+
+_BASE = A.BasicTransform
+HowMany = Literal["one", "some", "all"]
+
+
+class RandomOrder(A.RandomOrder):  # type: ignore[misc]
+    """A RandomOrder in which some steps keep their mutual order.
+
+    Attributes:
+        kept_places: indices of these steps.
+    """
+
+    kept_places: frozenset[int] = frozenset()
+
+    def _get_idx(self) -> np.ndarray:
+        order = super()._get_idx()
+        kept = iter(sorted(place for place in order if place in self.kept_places))
+        return np.array([next(kept) if place in self.kept_places else place for place in order])
+
+
+_GROUPS: dict[type, HowMany] = {
+    A.OneOf: "one", A.SomeOf: "some", A.RandomOrder: "some", RandomOrder: "some", A.Sequential: "all",
+}  # fmt: skip
+_CALLS = frozenset({_BASE.__call__, A.OneOf.__call__, A.SomeOf.__call__, A.Sequential.__call__})
+_TRUSTED = frozenset({"albumentations", "augrecipes"})
+# Attributes that albumentations passes to every step as parameters.
+_FIXED = ("interpolation", "fill", "fill_mask")
+
+
+def gate_of(step: Any) -> float | None:
+    """The p below which a step's first draw must be for it to act; None: it always acts, or decides differently.
+
+    >>> gate_of(A.Blur(p=0.3)), gate_of(A.OneOf([A.Blur()], p=0.3)), gate_of(A.Blur(p=1.0))
+    (0.3, 0.3, None)
+    """
+    cls, plain = type(step), _BASE.should_apply
+    return step.p if cls.__call__ in _CALLS and getattr(cls, "should_apply", plain) is plain and step.p < 1 else None
+
+
+def is_gated(step: Any) -> bool:
+    """Whether a step is a transform that draws once, and otherwise does nothing if that draw is not below its p.
+
+    >>> is_gated(A.MaskDropout()), is_gated(A.OneOf([A.Blur()]))
+    (True, False)
+    """
+    return isinstance(step, _BASE) and _inherits(step, "__call__", "should_apply")
+
+
+def _inherits(step: Any, *names: str) -> bool:
+    """Whether a transform inherits these methods from albumentations' base class."""
+    return all(getattr(type(step), name) is getattr(_BASE, name) and name not in vars(step) for name in names)
+
+
+def is_plain(step: Any, reads: frozenset[str] = frozenset()) -> bool:
+    """Whether a step is a transform that runs as albumentations' base class does, and draws by no other targets.
+
+    >>> is_plain(A.Blur()), is_plain(A.MaskDropout()), is_plain(A.OneOf([A.Blur()]))
+    (True, False, False)
+    """
+    is_trusted = type(step).__module__.partition(".")[0] in _TRUSTED and is_gated(step)
+    inherits = is_trusted and _inherits(step, "update_transform_params", "apply_with_params")
+    return inherits and reads.issuperset(step.targets_as_params)
+
+
+def group_of(step: Any) -> HowMany | None:
+    """How many of its steps a group runs; None: it is no group of albumentations, or may repeat a step."""
+    return None if getattr(step, "replace", False) else _GROUPS.get(type(step))
+
+
+def sampler_of(step: Any) -> Callable[[Sample], Draws]:
+    """A function that draws a step's parameters for a sample with an `image`, by the step's own methods."""
+    cls = type(step)
+    free, dependent = step.get_params, step.get_params_dependent_on_data
+    fixed = {name: getattr(step, name) for name in _FIXED if hasattr(step, name)}
+    if cls.update_transform_params is not _BASE.update_transform_params:
+
+        def draw_by_class(data: Sample) -> Draws:
+            draws: Draws = step.update_transform_params(params=free(), data=data)
+            draws.update(dependent(params=draws, data=data))
+            return draws
+
+        return draw_by_class
+    reads = getattr(dependent, "__func__", None) is not _BASE.get_params_dependent_on_data
+
+    def draw(data: Sample) -> Draws:
+        draws: Draws = free()
+        draws["shape"] = data["image"].shape
+        draws.update(fixed)
+        if reads:
+            draws.update(dependent(params=draws, data=data))
+        return draws
+
+    return draw
+
+
+def functions_of(step: Any) -> dict[str, Callable[..., Any]]:
+    """The functions that a transform applies, by target."""
+    return step._key2func
+
+
+def run_in_turn(group: Any, steps: Sequence[Any], data: Sample) -> Sample:
+    """Run steps as a Compose does: applied parameters are tracked, boxes and keypoints filtered."""
+    for step in steps:
+        data = step(**data)
+        group._track_transform_params(step, data)
+        data = group.check_data_post_transform(data)
+    return data
+
+
+def share_processors(group: Any, steps: Sequence[Any]) -> None:
+    """Share the processors of a Compose with steps."""
+    group._set_check_args_for_transforms(steps)
+    group._set_processors_for_transforms(steps)
+
+
+def choice_of(group: Any) -> Callable[[], Any]:
+    """A function that draws the indices of the steps that a SomeOf or RandomOrder runs, in order."""
+    return group._get_idx
+
+
+def shape_of(data: Sample) -> Any:
+    """The `height` and `width` of a sample's images."""
+    image = data.get("image")
+    if type(image) is not np.ndarray or "volume" in data:
+        return get_shape(data)
+    return {"height": image.shape[0], "width": image.shape[1]}
+
+
+def filters_of(group: Any) -> Callable[[Sample], Sample]:
+    """A function that filters boxes and keypoints as a group does after each step."""
+    filters = [(name, processor) for processor in group.check_each_transform for name in processor.data_fields]
+
+    def act(data: Sample) -> Sample:
+        shape = shape_of(data)
+        for name, processor in filters:
+            if name in data:
+                data[name] = processor.filter(data[name], shape)
+        return data
+
+    return act
+
+
+def contiguous(result: Any) -> Any:
+    """The array, or list of arrays, in C order; the same object where it is already."""
+    return np.ascontiguousarray(result) if type(result) is np.ndarray else ensure_contiguous_output(result)

@@ -3,8 +3,6 @@
 Another version is allowed with a warning. Where a private part is missing, an error says so.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import select

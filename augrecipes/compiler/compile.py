@@ -5,14 +5,13 @@ Recipe ─ check ─→ Recipe ─ rewrite ─→ Plan ─ lower ─→ Pipeline
 
 from __future__ import annotations
 
-import logging
 import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes.compiler.rewrite import ARRIVALS, Compiled, plan
 from augrecipes.compiler.rewrite.rules import RULES
-from augrecipes.errors import LintError, RecipeError
+from augrecipes.errors import LintError, RecipeError, logger
 from augrecipes.lint import lint
 from augrecipes.ops import plugins
 from augrecipes.recipe import kinds
@@ -21,7 +20,6 @@ from augrecipes.recipe.model import Mode, Optimize, Recipe, Step
 if TYPE_CHECKING:
     from augrecipes.compiler.run.pipeline import Pipeline
 
-_log = logging.getLogger("augrecipes")
 _warned: set[tuple[str, object]] = set()
 
 
@@ -68,8 +66,7 @@ def build(
 
 def pipeline_of(compiled: Compiled) -> Pipeline:
     """Build the pipeline, of the class that belongs to the recipe's kind."""
-    pipeline: Pipeline = kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
-    return pipeline
+    return kinds.part(compiled.recipe.kind, "pipeline").PIPELINE(compiled)
 
 
 def steps_of(recipe: Recipe, mode: Mode) -> tuple[Step, ...]:
@@ -108,4 +105,4 @@ def warn_of_floats(pipeline: Pipeline, image: Any) -> None:
 def _warn_once(digest: str, diagnostic: object) -> None:
     if (digest, diagnostic) not in _warned:
         _warned.add((digest, diagnostic))
-        _log.warning("%s", diagnostic)
+        logger.warning("%s", diagnostic)

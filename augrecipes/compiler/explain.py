@@ -7,27 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from augrecipes import mixtures
+from augrecipes.compiler import explained
 from augrecipes.compiler.compile import build, check, steps_of
-from augrecipes.compiler.explained import (
-    DerivedStep,
-    FiredRule,
-    PlannedStep,
-    SharedStep,
-    SourceStep,
-    Stayed,
-    derived_steps,
-    output_line,
-    planned_steps,
-)
 from augrecipes.compiler.rewrite import flow_of, plan
-from augrecipes.compiler.rewrite.contracts import Merge, flows_before_each, obstacles_from
 from augrecipes.compiler.rewrite.nodes import Steps
-from augrecipes.compiler.rewrite.rule import runs
-from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
+from augrecipes.compiler.rewrite.rule import Merge, flows_before_each, obstacles_from, runs
+from augrecipes.compiler.rewrite.rules import is_colour, is_warp, rules_for
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
-from augrecipes.native.described import described
-from augrecipes.native.kernels import library
+from augrecipes.native.kernels import described, library
 from augrecipes.ops import groups
 from augrecipes.ops.registry import chance, effective, record_of
 from augrecipes.recipe import kinds, write
@@ -39,27 +27,27 @@ if TYPE_CHECKING:
     from augrecipes.compiler.timing import PlanTiming  # brings albumentations with it
 
 _WHY = {
-    "identity": "does nothing, and stays because its group counts its children or boxes are filtered after it",
-    "window": "cuts where something reads pixels next: nothing is copied for it",
-    "dihedral": "turns where something reads pixels next: nothing is copied for it",
-    "padding": "pads where something reads pixels next",
-    "lookup": "is a table, which is made one with tables beside it when pixels are read",
+    "identity": "does nothing, but its group counts its children, or boxes are filtered after it",
+    "window": "crops without a copy, when pixels are read next",
+    "dihedral": "flips or rotates without a copy, when pixels are read next",
+    "padding": "pads when pixels are read next",
+    "lookup": "is a table of levels; consecutive tables are combined when pixels are read",
     "matrix": "rounds; merging it would change the last bit",
     "pointwise": "rounds by position in the row; moving it would change the last bit",
     "warp": "resamples; merging it would change pixels",
-    "opaque": "runs by itself, in its place: no rule merges or moves a step of its kind",
+    "opaque": "no rule merges or moves steps of this kind",
 }
 
 _MOST_NAMES = 3  # labels that a sentence lists before it says how many more there are
 _WHY_FAST = {
-    "warp": "has no crop or linear resize behind it that a merge would pay with",
-    "matrix": "has no other colour step beside it to merge with",
-    "pointwise": "is not a matrix; nothing is known that could stand for it",
+    "warp": "is followed by no crop or linear resize that would make merging pay",
+    "matrix": "has no neighbouring colour step to merge with",
+    "pointwise": "is not a colour matrix, and has no known approximation by one",
 }
 
 _MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (
-    (join_warps.joins, "RESAMPLES"),
-    (join_colours.joins, "LEVELS"),
+    (is_warp, "RESAMPLES"),
+    (is_colour, "LEVELS"),
 )
 
 
@@ -75,13 +63,13 @@ class Explanation(Displayed):
     output: str
     kernels: str
     native: str
-    steps: tuple[SourceStep, ...]
-    shared: tuple[SharedStep, ...]
-    rules: tuple[FiredRule, ...]
-    plan: tuple[PlannedStep, ...]
-    stayed: tuple[Stayed, ...]
-    derived: tuple[DerivedStep, ...] = ()
-    batch: tuple[SourceStep, ...] = ()
+    steps: tuple[explained.SourceStep, ...]
+    shared: tuple[explained.SharedStep, ...]
+    rules: tuple[explained.FiredRule, ...]
+    plan: tuple[explained.PlannedStep, ...]
+    stayed: tuple[explained.Stayed, ...]
+    derived: tuple[explained.DerivedStep, ...] = ()
+    batch: tuple[explained.SourceStep, ...] = ()
     plugins: tuple[str, ...] = ()
     tta: str = ""
     bag: str = ""
@@ -144,7 +132,9 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
     planned = plan(recipe, steps, applied, arrival)
     rules = {rule.name: rule for rule in rules_for(recipe, applied)}
     fired = tuple(
-        FiredRule(f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after))
+        explained.FiredRule(
+            f.rule, rules[f.rule].contract, rules[f.rule].equation, ", ".join(f.before), ", ".join(f.after)
+        )
         for f in planned.fired
     )
     touched = {site for f in planned.fired for site in f.before}
@@ -157,22 +147,22 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
         mode=mode,
         optimize=chosen,
         dtype=recipe.inputs.dtype or ("float32" if arrival == "float32" else "uint8"),
-        output=output_line(recipe),
+        output=explained.output_line(recipe),
         kernels=described(),
         native=native,
         steps=tuple(_source_step(step, depth) for step, depth in _walk(steps)),
         shared=_shared(recipe, steps),
         rules=fired,
-        plan=planned_steps(planned.steps, opaque),
+        plan=explained.planned_steps(planned.steps, opaque),
         stayed=tuple(
-            Stayed(step.site, reasons.get(step.site) or _why_it_stayed(recipe, step, applied))
+            explained.Stayed(step.site, reasons.get(step.site) or _why_it_stayed(recipe, step, applied))
             for root in steps
             for step, _ in _walk((root,))
             if touched.isdisjoint((root.site, step.site))  # a group that was moved, or joined, went with its children
         ),
-        derived=derived_steps(recipe),
+        derived=explained.derived_steps(recipe),
         batch=tuple(
-            SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
+            explained.SourceStep(step.site, depth, step.name, chance(step), mixtures.effective(step))
             for step, depth in _walk(recipe.batch if mode == "train" else ())
         ),
         plugins=recipe.plugins,
@@ -182,11 +172,11 @@ def _explanation(recipe: Recipe, mode: Mode, optimize: Optimize | None, arrival:
     )
 
 
-def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[SharedStep, ...]:
+def _shared(recipe: Recipe, steps: Sequence[Step]) -> tuple[explained.SharedStep, ...]:
     """Which images share the draws of each step, where a sample has several."""
     if not (recipe.facts.scales or recipe.facts.tiles):
         return ()
-    return tuple(SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
+    return tuple(explained.SharedStep(*row) for row in kinds.part(recipe.kind, "pipeline").sharing(recipe, steps))
 
 
 def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanation:
@@ -203,8 +193,8 @@ def _merged_views(recipe: Recipe, views: Mapping[str, Explanation]) -> Explanati
     return replace(
         first, recipe=recipe.name, digest=recipe.digest, steps=once("steps"), rules=once("rules"), plan=plan,
         native="; ".join([*native.values()][:1] if len({*native.values()}) == 1 else map(": ".join, native.items())),
-        stayed=once("stayed"), derived=derived_steps(recipe), pictured=(recipe,),
-        shared=tuple(SharedStep(step.site, "one draw for all views") for step in recipe.steps),
+        stayed=once("stayed"), derived=explained.derived_steps(recipe), pictured=(recipe,),
+        shared=tuple(explained.SharedStep(step.site, "one draw for all views") for step in recipe.steps),
     )  # fmt: skip
 
 
@@ -212,26 +202,26 @@ def _native(recipe: Recipe, mode: Mode, optimize: Optimize, arrival: Arrival) ->
     """What runs natively, without Python between steps, or why nothing does; and the labels of the exits."""
     pipeline: Any = build(recipe, mode, optimize, seed=0)
     if why := recipe.inputs.why_not_native:
-        return f"no, steps run one by one, as they are written; {why}", None
+        return f"no, steps run one by one, as written; {why}", None
     program = pipeline.at_once if arrival == "encoded" else pipeline.coming(arrival).native
     if not isinstance(program, str):
-        by_python = f"; {_listing(program.stops, 'and')} by albumentations, and natively on from there"
+        by_python = f"; {_listing(program.stops)} in albumentations, the rest natively"
         return f"yes, {pipeline.natively}{by_python if program.stops else ''}", program.stops
     in_memory = arrival == "encoded" and not isinstance(pipeline.coming("uint8").native, str)
-    return f"{'in memory yes, of files no' if in_memory else 'no, every step as it is written'}: {program}", None
+    return f"{'yes in memory, no for files' if in_memory else 'no, every step runs as written'}: {program}", None
 
 
-def _listing(labels: Sequence[str], word: str = "or") -> str:
+def _listing(labels: Sequence[str]) -> str:
     """The labels in a phrase; of a long list the first ones and how many more there are."""
-    shown = [*labels[:_MOST_NAMES], f"one of {len(labels) - _MOST_NAMES} more"] if len(labels) > _MOST_NAMES else labels
-    return f" {word} ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    shown = [*labels[:_MOST_NAMES], f"{len(labels) - _MOST_NAMES} more"] if len(labels) > _MOST_NAMES else labels
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _walk(steps: Steps, depth: int = 0) -> list[tuple[Step, int]]:
     return [pair for step in steps for pair in ((step, depth), *_walk(step.steps, depth + 1))]
 
 
-def _source_step(step: Step, depth: int) -> SourceStep:
+def _source_step(step: Step, depth: int) -> explained.SourceStep:
     if step.is_group:
         arguments: dict[str, Any] = {"p": 1.0 if step.p is None else step.p, **step.args.plain()}
         if step.name == groups.RANDOM_ORDER:
@@ -240,7 +230,7 @@ def _source_step(step: Step, depth: int) -> SourceStep:
         arguments = effective(step) | ({"channels": list(step.channels)} if step.channels else {})
     p = float(arguments.pop("p"))
     arguments |= step.schedule.plain()
-    return SourceStep(step.site, depth, step.name, p, arguments)
+    return explained.SourceStep(step.site, depth, step.name, p, arguments)
 
 
 def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:
@@ -254,24 +244,24 @@ def _why_not_merged(steps: Steps, flow: Flow) -> dict[str, str]:
         for start, run in runs(steps, joins):
             if (why := obstacles[start + len(run)]) is not None:
                 merged = [inner for step in run for inner in step.walk()]
-                reasons |= {inner.site: f"is not merged: behind it {why}" for inner in merged}
+                reasons |= {inner.site: f"is not merged: after it, {why}" for inner in merged}
     return reasons
 
 
 def _why_it_stayed(recipe: Recipe, step: Step, optimize: Optimize) -> str:
     if why := recipe.inputs.why_not_native:
-        return f"runs as it is written; {why}"
+        return f"runs as written; {why}"
     if optimize == "none":
-        return "optimize: none, or no native kernels: every step runs as it is written"
+        return "with optimize: none, or without native kernels, every step runs as written"
     if step.name == groups.DEGRADE:
-        return "makes a target; the steps inside run as they are"
+        return "makes a target; its steps run as written"
     if step.is_group:
-        return "is a group; its choice is its own, and its children are looked into"
+        return "is a group, which stays; its steps are optimised separately"
     record = record_of(step)
     if not record.is_known:
-        return "is a class of your own: nothing is known of it, so nothing is assumed"
+        return "is a class of your own, about which nothing is assumed"
     if read := record.statistics:
-        return f"reads {read} of the whole image: a crop moved before it would change that"
+        return f"reads {read} of the whole image, which a crop before it would change"
     action = record.action
     is_fast = optimize == "fast" and not recipe.facts.scales  # no rule for pairs changes a bit
     return _WHY_FAST.get(action, _WHY[action]) if is_fast else _WHY[action]

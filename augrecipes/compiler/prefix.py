@@ -3,8 +3,6 @@
 Both parts keep the labels that the whole recipe gave its steps, so that cutting changes no draw.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence
@@ -78,8 +76,7 @@ def described(step: Step) -> dict[str, Any]:
         description["site"] = step.site
         description |= {"share": step.share} if step.share else {}
         description |= {"files": list(step.files)} if step.files else {}
-    plain: dict[str, Any] = json.loads(json.dumps(description, default=str, sort_keys=True))
-    return plain
+    return json.loads(json.dumps(description, default=str, sort_keys=True))
 
 
 def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
@@ -92,7 +89,7 @@ def digest_of(described_steps: Sequence[dict[str, Any]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> Pipeline:
+def compile_prefix(recipe: Recipe, mode: Mode, count: int, seed: int) -> "Pipeline":
     """Compile the first `count` steps of a section.
 
     The pipeline returns uint8 images H×W×C, deep ones in their own values; boxes and keypoints as `resumes` takes them.

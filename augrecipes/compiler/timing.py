@@ -11,8 +11,8 @@ from typing import Any
 
 from augrecipes.compiler.compile import build, check
 from augrecipes.compiler.rewrite.nodes import opened
+from augrecipes.compiler.run.batch_threads import cv2_single_thread
 from augrecipes.compiler.run.clock import REST, SINK, Clock, clocked, median_run
-from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.machine import no_collection
 from augrecipes.progress import Progress

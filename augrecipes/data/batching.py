@@ -5,8 +5,6 @@ reading thread has a malloc arena, which would grow to its largest use and stay 
 38,000 page faults, as much time as light augmentation of its samples. After a pass, all but a few batches are freed.
 """
 
-from __future__ import annotations
-
 import mmap
 import threading
 import weakref
@@ -175,8 +173,7 @@ class BatchRows:
             if array.shape[1:] != shape or array.dtype != dtype:
                 self.ragged.add(key)
                 return np.empty((*count, *shape), dtype)
-        rows: np.ndarray[Any, Any] = array[where]
-        return rows
+        return array[where]
 
 
 def ragged_keys(recipe: Recipe) -> frozenset[str]:

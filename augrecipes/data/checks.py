@@ -1,7 +1,5 @@
 """Checks of the datasets' arguments."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from inspect import Parameter, Signature, signature

@@ -10,8 +10,6 @@ A sample is a dict. In the batch
 Then a recipe's `batch:` steps mix the batch, of our loader or of torch's own DataLoader.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -242,7 +240,7 @@ def _mixing_settings(leaf: Any) -> Any:
     return recipe and (recipe.batch, recipe.inputs, recipe.output, recipe.outputs, recipe.scales, leaf.seed)
 
 
-def _mixing(function: AnyCollate, mixer: BatchMixer | None) -> Any:
+def _mixing(function: AnyCollate, mixer: "BatchMixer | None") -> Any:
     if mixer is not None and getattr(function, "ragged", "") != "default":
         raise ValueError(
             f'`batch:` in {mixer.recipe.file} mixes samples of one size, stacked by collate="default": leave collate '

@@ -1,7 +1,5 @@
 """RecipeDataset: samples of a source, run through a recipe; epochs, repeats, subsets, columns, and broken files."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -218,7 +216,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
     def show(
         self, samples: int | Sequence[int] | None = None, *, draws: int | None = None, stages: bool = False,
         epoch: int | None = None, pairs: int | None = None,
-    ) -> Sheet:  # fmt: skip
+    ) -> "Sheet":  # fmt: skip
         """A sheet of some samples, which a notebook shows and `.save("sheet.png")` writes.
 
         It shows images as `ds[epoch, i]` yields them, with `draws` or `stages` beside their source; pairs as the whole
@@ -235,8 +233,7 @@ class RecipeDataset(checks.TakesSettings, report.Displayed, sharing.SpawnShared,
         Raises:
             DataError: none of the samples can be read; or `pairs=` for a recipe of another kind.
         """
-        sheet: Sheet = report.renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
-        return sheet
+        return report.renderers["dataset"](self, samples, draws, stages=stages, epoch=epoch, pairs=pairs)
 
     def given(self, index: int, *, epoch: int | None = None, tile: int = 0) -> sample.Sample:
         """Sample `index` before the recipe: its images by target, mask, boxes and keypoints, without draws.

@@ -7,9 +7,6 @@ user's own) may pass plain integers through and need not know of epochs.
 Under `on_error="skip"` another sample replaces a broken file, and a record says so.
 """
 
-from __future__ import annotations
-
-import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,14 +18,13 @@ import torch
 from torch.utils.data import ConcatDataset, Subset
 
 from augrecipes.compiler.kernels.sink import Allocate
-from augrecipes.errors import DataError, Lines, harmless
+from augrecipes.errors import DataError, Lines, harmless, logger
 from augrecipes.seeds import key_part, mix
 
 # Allocates memory of a batch for one value of a sample, by its key; see `augrecipes.data.batching`.
 AllocateKey = Callable[[str], Allocate]
 # This many broken files in a row mean that the data set is broken, not a file.
 MAX_TRIES = 1000
-_log = logging.getLogger("augrecipes")
 
 
 class SharedState:
@@ -227,7 +223,7 @@ class SkipError(DataError):
         self.error, self.seed, self.index = error, seed, index
         super().__init__(error.reason, error.path, error.step)
 
-    def __reduce__(self) -> tuple[type[SkipError], tuple[DataError, int, int]]:  # type: ignore[override]
+    def __reduce__(self) -> "tuple[type[SkipError], tuple[DataError, int, int]]":  # type: ignore[override]
         return type(self), (self.error, self.seed, self.index)
 
 
@@ -284,5 +280,5 @@ def first_readable(
 def replace_logged(error: DataError, others: Iterable[int], read: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
     """As `first_readable`, with a warning in the log instead of a loader's record."""
     sample: dict[str, Any] = first_readable(error, others, read)
-    _log.warning("%s; %s is read in its place", error, sample["path"])
+    logger.warning("%s; %s is read in its place", error, sample["path"])
     return sample

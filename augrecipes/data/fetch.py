@@ -1,7 +1,5 @@
 """Reads one batch, in a worker process, in a thread, or in the user's own thread."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,8 +1,5 @@
 """The loader: a torch DataLoader whose batches depend only on seed and epoch."""
 
-from __future__ import annotations
-
-import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal
@@ -15,14 +12,13 @@ from augrecipes.data.order import BatchSchedule, Share, share_of, weights_of
 from augrecipes.data.reader_plan import Backend, ReaderPlan, pins_memory, plan_readers, start_method
 from augrecipes.data.samplers import LoaderBatches, LoaderSampler, SampledSchedule, ranks_of, schedule_by
 from augrecipes.data.state import LoaderPosition, fingerprint, restore, save
-from augrecipes.errors import counted
+from augrecipes.errors import counted, logger
 from augrecipes.report import Displayed
 from augrecipes.sources.opened import check_items
 
 # Defaults of `prefetch_factor` (torch's own) and `prefetch_bytes` (eight batches of 256 float32 images of 224²).
 _AHEAD, _MOST_BYTES = 2, 1 << 30
 _READER_TITLES = {"threads": "thread", "processes": "process"}
-_log = logging.getLogger("augrecipes")
 
 
 class Loader(Displayed, DataLoader[Any]):
@@ -165,7 +161,7 @@ class Loader(Displayed, DataLoader[Any]):
         options: dict[str, Any] = {"pin_memory": pins_memory(pin_memory), "num_workers": 0}
         if choice.backend == "processes":
             if prefetch_bytes is not None:
-                _log.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
+                logger.warning("prefetch_bytes is for threads: processes read prefetch_factor batches each ahead")
             options |= {
                 "num_workers": choice.workers,
                 "worker_init_fn": partial(processes.init_worker, tune_allocator, worker_init_fn),

@@ -4,8 +4,6 @@ An order is an array of virtual indices: `v` is sample `v % n` for the `v // n`-
 Philox4x64-10 (Salmon et al., 2011) is used, which its paper defines; numpy's shuffles may change between versions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -208,7 +206,6 @@ class BatchSchedule:
 
     def order_digest(self, epoch: int) -> str | None:
         """A digest of the order of an epoch, if `fingerprint` does not determine it; else None."""
-        del epoch
         return None
 
     def validate(self) -> Self:

@@ -1,7 +1,5 @@
 """Packed: a torch Dataset over a packed store and a recipe; whole batches run straight from mapped memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -119,7 +117,7 @@ class Packed(RecipeDataset, takes=RunSettings):
         self.table = table if self._classes is None else table.with_classes(self._classes)
         return self.source
 
-    def __copy__(self) -> Packed:
+    def __copy__(self) -> "Packed":
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other

@@ -3,9 +3,6 @@
 Files of remote stores are fetched in the order in which the epoch needs them.
 """
 
-from __future__ import annotations
-
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,16 +14,14 @@ from torch.utils.data import DataLoader
 
 from augrecipes import machine, seeds
 from augrecipes.compat.torch import end_workers, persistent_iterator
-from augrecipes.compiler.run.opencv_threads import cv2_single_thread
+from augrecipes.compiler.run.batch_threads import cv2_single_thread
 from augrecipes.data import batching, reader_plan, state, threads
 from augrecipes.data.collate import AnyCollate
 from augrecipes.data.fetch import FetchDataset
 from augrecipes.data.order import BatchRequest, BatchSchedule, batch_requests
 from augrecipes.data.processes import Processes, RequestSampler, unchanged
-from augrecipes.errors import LoaderError
+from augrecipes.errors import LoaderError, logger
 from augrecipes.store.cache import SIZE, ReadAhead
-
-_log = logging.getLogger("augrecipes")
 
 
 @dataclass(eq=False)
@@ -215,7 +210,7 @@ def _read_ahead(dataset: Any, requests: Sequence[BatchRequest]) -> ReadAhead:
     room = store.fetched.cache.limit
     total = sum(size for size, _ in needed.values())
     if total > room:  # files fetched too early would evict those being read
-        _log.warning(
+        logger.warning(
             "this epoch reads %s bytes of stores elsewhere, and their cache has room for %s: files are fetched when "
             "they are read and, where the order is shuffled, again for almost every sample; give the cache more (%s or "
             "cache_size=)",

@@ -1,7 +1,5 @@
 """Batches read by worker processes of torch's DataLoader, with errors that explain dead workers."""
 
-from __future__ import annotations
-
 import atexit
 import signal
 import threading

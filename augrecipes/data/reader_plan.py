@@ -1,8 +1,5 @@
 """Choice of the reader backend: this thread, threads or processes; by the user's arguments, or by a rule."""
 
-from __future__ import annotations
-
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +12,7 @@ from augrecipes.compiler.rewrite.nodes import singles
 from augrecipes.data import checks, epochs
 from augrecipes.data.collate import Collate
 from augrecipes.data.dataset import RecipeDataset
+from augrecipes.errors import logger
 from augrecipes.machine import cores
 from augrecipes.ops.registry import is_registered
 from augrecipes.sources import items, opened
@@ -23,8 +21,6 @@ Backend = Literal["batches", "threads", "processes"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 # The number of processes that torchrun or the like started on this machine, which share its cores.
 LOCAL_RANKS = "LOCAL_WORLD_SIZE"
-
-_log = logging.getLogger("augrecipes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ def plan_readers(
         plan = ReaderPlan("batches", 0, reason)
     else:
         plan = ReaderPlan("processes", workers, f'{own} is Python of your own; backend="threads" overrules')
-    _log.info("the loader reads with %s", plan)
+    logger.info("the loader reads with %s", plan)
     return plan
 
 
@@ -117,7 +113,7 @@ def pins_memory(pin_memory: Any) -> bool:
         raise ValueError(f"pin_memory must be True, False or 'auto', got {pin_memory!r}")
     has_gpu = torch.cuda.is_available()
     if pin_memory is True and not has_gpu:
-        _log.warning("pin_memory=True does nothing: there is no GPU")
+        logger.warning("pin_memory=True does nothing: there is no GPU")
     return bool(pin_memory) and has_gpu
 
 

@@ -11,9 +11,6 @@ k-th read in process r of w is that of epoch k·w + r: no two processes draw ali
 Only reads of a DataLoader are counted: `ds[7]` in a notebook is always the same image.
 """
 
-from __future__ import annotations
-
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any, Self
@@ -26,11 +23,11 @@ from augrecipes.compat.torch import is_called_by_dataloader
 from augrecipes.data.checks import as_index, check_indices, count, position_of
 from augrecipes.data.epochs import EpochClock, SharedState, check_epoch, current
 from augrecipes.data.order import Indices, Share, number_repeats, share_of_process
+from augrecipes.errors import logger
 from augrecipes.seeds import site_key
 
 # An epoch, and an index that is not negative; from `len(ds)` on it is a repeat.
 Key = tuple[int, int]
-_log = logging.getLogger("augrecipes")
 
 _COUNT, _STAMP = 0xFFFF, 0xFFFF  # the lower half of a cell counts reads, the upper half is the `set_epoch` they follow
 _INDICES = 1 << 16  # indices of a transform with separate counts; others share them modulo this
@@ -73,7 +70,7 @@ class ReadCounter(SharedState):
             return clock.epoch, earlier
         if earlier and not self.quiet and not cells[-1] and _is_first_worker():
             cells[-1] = 1
-            _log.warning(
+            logger.warning(
                 "samples are read again, and nobody has said set_epoch: each visit to a sample draws as the next epoch "
                 "does. ds.set_epoch(epoch) before every pass says which one it is, and ar.loader counts by itself"
             )
@@ -94,7 +91,7 @@ class ReadCounter(SharedState):
         try:
             super()._share()
         except RuntimeError as error:  # /dev/shm is full
-            _log.warning(
+            logger.warning(
                 "%s: workers of a plain DataLoader draw the same in every pass, unless ds.set_epoch(epoch) is said",
                 error,
             )
@@ -208,8 +205,7 @@ class SampleKeys:
     def several(self, indices: Sequence[int] | Indices) -> Indices:
         """The keys of several indices; indices of `len(self)` and more are repeats."""
         repeats, positions = np.divmod(np.asarray(indices, np.int64), len(self))
-        keys: Indices = (positions if self.listed is None else self.listed[positions]) + repeats * self.span
-        return keys
+        return (positions if self.listed is None else self.listed[positions]) + repeats * self.span
 
     def row(self, index: Any) -> int:
         """The row of a user's index; IndexError where it is out of range."""

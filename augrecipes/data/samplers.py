@@ -9,8 +9,6 @@ Such a DataLoader reads plain positions. So the datasets are told the epoch, whi
 loader's own pass; repeats are later reads, with parameters of their own.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,16 +21,7 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DistributedSampler
 
-from augrecipes.data import checks, epochs
-from augrecipes.data.order import (
-    BatchSchedule,
-    Indices,
-    batch_requests,
-    digest,
-    number_repeats,
-    padded_order,
-    rank_batches,
-)
+from augrecipes.data import checks, epochs, order
 from augrecipes.data.state import LoaderPosition
 from augrecipes.seeds import mix
 
@@ -40,7 +29,7 @@ _SAMPLER = 3  # a stream apart from those of `BatchSchedule`
 
 
 @dataclass(frozen=True, eq=False)
-class SampledSchedule(BatchSchedule):
+class SampledSchedule(order.BatchSchedule):
     """A schedule by a sampler or batch sampler of positions.
 
     The sampler is iterated once per pass, after `set_epoch` if it has one, with all global random generators (torch's,
@@ -65,22 +54,22 @@ class SampledSchedule(BatchSchedule):
         """How far the position advances with each batch, in samples or batches."""
         return self.world_size if self.gives_batches else self.batch_size * self.world_size
 
-    def whole(self, epoch: int) -> Indices:
+    def whole(self, epoch: int) -> order.Indices:
         """The virtual indices of an epoch, for all ranks together."""
         drawn = self._drawn(epoch)
         return self._virtual(chain.from_iterable(drawn) if self.gives_batches else drawn)
 
-    def split(self, epoch: int, read: int = 0) -> Iterable[Indices]:
+    def split(self, epoch: int, read: int = 0) -> Iterable[order.Indices]:
         """The batches of this rank after the first `read` samples, or batches, of all ranks."""
         if not self.gives_batches:
             return super().split(epoch, read)
         drawn = self._drawn(epoch)
         numbers = np.arange(len(drawn))
         if self.even:
-            numbers = padded_order(numbers, self.world_size, len(drawn), read)
+            numbers = order.padded_order(numbers, self.world_size, len(drawn), read)
         batches = [drawn[k % len(drawn)] for k in numbers.tolist()]
         whole = np.split(self._virtual(chain.from_iterable(batches)), np.cumsum([*map(len, batches)])[:-1])
-        return (whole[k] for (k,) in rank_batches(np.arange(read, len(batches)), self.rank, self.world_size, 1))
+        return (whole[k] for (k,) in order.rank_batches(np.arange(read, len(batches)), self.rank, self.world_size, 1))
 
     def fingerprint(self) -> dict[str, Any]:
         """As in `BatchSchedule`, with the samplers' classes, and batch size or number of ranks if these decide it."""
@@ -94,7 +83,7 @@ class SampledSchedule(BatchSchedule):
 
         None for a sampler that divides by ranks, whose order differs between ranks.
         """
-        return digest(self.whole(epoch)) if ranks_of(self.sampler) is None else None
+        return order.digest(self.whole(epoch)) if ranks_of(self.sampler) is None else None
 
     def _drawn(self, epoch: int) -> list[Any]:
         """The positions, or lists of them, that the sampler yields in this epoch."""
@@ -105,9 +94,9 @@ class SampledSchedule(BatchSchedule):
                     set_epoch(epoch)
             return list(self.sampler)
 
-    def _virtual(self, drawn: Iterable[Any]) -> Indices:
+    def _virtual(self, drawn: Iterable[Any]) -> order.Indices:
         positions = np.array([checks.position_of(checks.as_index(index), self.n) for index in drawn], np.int64)
-        return number_repeats(positions, self.n)
+        return order.number_repeats(positions, self.n)
 
 
 @contextmanager
@@ -145,7 +134,7 @@ def ranks_of(sampler: Any) -> int | None:
     return next((number for number in numbers if number is not None), None)
 
 
-def schedule_by(sampler: Any, batch_sampler: Any, plan: BatchSchedule, **others: Any) -> SampledSchedule:
+def schedule_by(sampler: Any, batch_sampler: Any, plan: order.BatchSchedule, **others: Any) -> SampledSchedule:
     """The schedule by a user's own sampler; a sampler that divides by ranks is read as it is.
 
     Raises:
@@ -223,10 +212,10 @@ class LoaderSampler(DistributedSampler[Any]):
         self._tell_datasets()
         start, plan = self.position.start, self.whole(drop_last)
         self.position.begin(start)
-        for request in batch_requests(plan, start.epoch, start.read):
+        for request in order.batch_requests(plan, start.epoch, start.read):
             yield (request.indices % plan.n).tolist()
 
-    def whole(self, drop_last: bool) -> BatchSchedule:
+    def whole(self, drop_last: bool) -> order.BatchSchedule:
         """The schedule of the DataLoader that reads: of all ranks where it divides by itself."""
         plan = replace(self.position.schedule, drop_last=drop_last)
         return replace(plan, rank=0, world_size=1) if self.is_divided else plan

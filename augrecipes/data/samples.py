@@ -1,7 +1,5 @@
 """Samples: a torch Dataset over a user's own source and a recipe."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from augrecipes.data import checks, dataset

@@ -88,8 +88,7 @@ def read_unprocessed(ds: RecipeDataset, index: int, epoch: int | None, tile: int
 def run_sample(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
     """Make a sample: run row `row` of the source with the draws of (epoch, virtual), as tensors."""
     if ds.recipe.facts.tiles:
-        sample: dict[str, Any] = part(ds.recipe.kind, "dataset").read_bag(ds, row, epoch, virtual)
-        return sample
+        return part(ds.recipe.kind, "dataset").read_bag(ds, row, epoch, virtual)
     pipeline, scaled = ds.pipeline, ds.recipe.facts.scales
     views = tuple(name for name in pipeline.outputs if name != "image") if ds.recipe.facts.views else ()
     # Subsets share a table but may run the other section, so the pipeline says which images this one reads.

@@ -1,9 +1,6 @@
 """The position of a loader, and its saved state, from which another process can resume with the next batch."""
 
-from __future__ import annotations
-
 import hashlib
-import logging
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +11,11 @@ from torch.utils.data import Subset
 
 from augrecipes.data.epochs import Skipped, check_epoch, clocks, leaves, report, wrappers
 from augrecipes.data.order import BatchSchedule, digest, share_of_process
-from augrecipes.errors import LoaderError, counted
+from augrecipes.errors import LoaderError, counted, logger
 from augrecipes.versions import made_with, warn_of_differences
 
 VERSION = 2
 _LARGEST = 2**62
-_log = logging.getLogger("augrecipes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class LoaderPosition:
         if self._finds_rank and (share := share_of_process()).world_size > 1:
             self.schedule = replace(self.schedule, rank=share.rank, world_size=share.world_size).validate()
             self._finds_rank = False
-            _log.info(
+            logger.info(
                 "the loader reads the share of rank %d of %d, as torch.distributed or the environment says; "
                 "rank=0, world_size=1 reads everything",
                 *share,
@@ -105,7 +101,7 @@ class LoaderPosition:
         if self.progress == progress and self.start == EpochProgress(progress.epoch + 1):
             self.progress = self.start
         if self.skipped:
-            _log.warning("epoch %d: %s", progress.epoch, report(self.skipped))
+            logger.warning("epoch %d: %s", progress.epoch, report(self.skipped))
 
 
 def fingerprint(schedule: BatchSchedule, dataset: Any) -> dict[str, Any]:
@@ -181,7 +177,7 @@ def restore(state: Any, schedule: BatchSchedule, settings: Mapping[str, Any]) ->
         )
     if saved_ranks != (here := (schedule.world_size, schedule.batch_size)):
         before, now = (f"{counted(ranks, 'rank')} with batch_size {size}" for ranks, size in (saved_ranks, here))
-        _log.info("the loader goes on where a state of %s stopped, with %s", before, now)
+        logger.info("the loader goes on where a state of %s stopped, with %s", before, now)
     warn_of_differences(origin, "the state comes from a run with")
     return EpochProgress(epoch, read)
 

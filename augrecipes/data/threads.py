@@ -1,7 +1,5 @@
 """Batches read by threads of the user's process. All threads work on the batch that is due first."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import queue
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augrecipes.compiler.run.opencv_threads import cv2_single_thread
+from augrecipes.compiler.run.batch_threads import cv2_single_thread
 from augrecipes.data.fetch import Delivery, FetchDataset, PendingBatch
 from augrecipes.data.order import BatchRequest
 from augrecipes.errors import LoaderError

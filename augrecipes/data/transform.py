@@ -1,7 +1,5 @@
 """A recipe as a function: of a sample, for `transform=` of other libraries' datasets, or of a batch of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

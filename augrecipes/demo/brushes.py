@@ -1,7 +1,5 @@
 """Primitives of the drawn images: smooth noise, soft edges, streaks, and stamps at any angle."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import cv2
@@ -66,14 +64,12 @@ def ramp(field: Field, low: float, high: float) -> Field:
     [0.0, 0.5, 1.0]
     """
     t: Field = np.clip((field - np.float32(low)) / np.float32(high - low), 0, 1)
-    smooth: Field = t * t * (3 - 2 * t)
-    return smooth
+    return t * t * (3 - 2 * t)
 
 
 def blend(below: Field, above: Field, cover: Field) -> Field:
     """Blend `above` over `below` with opacity `cover`, H×W, 0..1."""
-    painted: Field = (below + (above - below) * cover[..., None]).astype(np.float32)
-    return painted
+    return (below + (above - below) * cover[..., None]).astype(np.float32)
 
 
 def blur(field: Field, sigma_px: float) -> Field:

@@ -1,7 +1,5 @@
 """Draw synthetic data into a folder: stained tissue with masks and boxes of nuclei, photo-like JPEGs, and pairs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Draw glyphs, some of them mirror images or half turns of others, so that it is known which recipes help."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path

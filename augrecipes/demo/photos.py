@@ -1,7 +1,5 @@
 """Photo-like images: foliage and landscapes in linear light, and the camera that takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The demo: draw data, read them through recipes, prove that reading is reproducible, and preview recipes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

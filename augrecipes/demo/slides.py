@@ -1,7 +1,5 @@
 """Draw slides into a folder: as bags of tiles, and as whole-slide pyramids like those of scanners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

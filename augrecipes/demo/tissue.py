@@ -6,8 +6,6 @@ vectors (Ruifrok and Johnston, 2001; Macenko et al., 2009). Then come the optics
 Laboratories differ in stains, white balance, magnification and focus, as real ones do.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

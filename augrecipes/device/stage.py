@@ -1,7 +1,5 @@
 """A recipe's output as a torch module: uint8 or uint16 is copied to the device, and converted to floats there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -118,7 +116,7 @@ class TargetStage(nn.Module):
             return [(255.0 / self.full, -self.first * 255.0 / self.full)] * channels
         return scales_and_shifts(self.output, channels, self.full, self.first)
 
-    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> TargetStage:
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> "TargetStage":
         """Move the constants to the network's device, but keep them float32."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._put_constants(self.scale.device)

@@ -1,7 +1,5 @@
 """Compares two recipes by effect: steps, arguments, order, draws, output. `diff.images` compares their results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from operator import attrgetter

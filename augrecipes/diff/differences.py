@@ -1,7 +1,5 @@
 """The result of `diff`, as JSON (`Difference.to_json()`) and as the report that `augrecipes diff` prints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

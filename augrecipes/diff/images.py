@@ -1,7 +1,5 @@
 """Draws the results of two recipes on the same samples, and their difference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple

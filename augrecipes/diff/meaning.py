@@ -1,7 +1,5 @@
 """The effective settings and steps of a recipe, with defaults merged and what steps inherit from groups."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,10 +37,10 @@ class Meaning:
     p: float
     weight: float | None
     draws: bool
-    steps: tuple[Meaning, ...]
+    steps: "tuple[Meaning, ...]"
     key: str
 
-    def walk(self) -> Iterator[Meaning]:
+    def walk(self) -> "Iterator[Meaning]":
         """The step and everything inside it, in reading order."""
         yield self
         for child in self.steps:

@@ -1,7 +1,5 @@
 """`.npy` files: one image or mask, of which a window reads only its own rows; or a stack of frames."""
 
-from __future__ import annotations
-
 import io
 import math
 from dataclasses import dataclass, replace

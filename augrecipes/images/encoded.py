@@ -1,7 +1,5 @@
 """Encoded: an image file whose header is checked, and whose pixels are decoded on demand."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,11 +22,21 @@ from augrecipes.images.format import (
     stage,
 )
 from augrecipes.images.losses import ALPHA, SampleType, find_loss, is_stack, narrow, warn_once
-from augrecipes.images.pixels import FLIPS_COLUMNS, FLIPS_ROWS, TRANSPOSES, as_mask, as_pixels, owned, with_channels
-from augrecipes.images.profiles import PROFILE, foreign_profile, to_srgb
+from augrecipes.images.pixels import (
+    FLIPS_COLUMNS,
+    FLIPS_ROWS,
+    PROFILE,
+    TRANSPOSES,
+    as_mask,
+    as_pixels,
+    foreign_profile,
+    owned,
+    to_srgb,
+    with_channels,
+)
 from augrecipes.images.reading import FORMATS, MAX_BYTES, PathLike, read_bytes, read_header
 from augrecipes.images.tiff_images import as_stack, page_headers
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 Exif = Literal["apply", "ignore"]
 MAX_PIXELS = 178_956_970  # Pillow's limit: a quarter of a gigabyte of 24-bit pixels, times four thirds

@@ -1,7 +1,5 @@
 """ImageHeader, the interface of file formats, and hooks that time reading and decoding."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable, Iterator
@@ -11,7 +9,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 MOST_PARTS = 2**18
 """The limit of segments, chunks or blocks visited in search of a header: real files have far fewer, and a forged file

@@ -10,8 +10,6 @@ last row; damage above the restart interval in which the window begins, unless i
 that even a whole decode notices only when the data run out at its end.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import struct
@@ -34,7 +32,7 @@ from augrecipes.images.format import (
     raise_if_memory,
     too_many,
 )
-from augrecipes.native.libjpeg import SPACES, Codec, Coded, Window, codec
+from augrecipes.native.kernels import SPACES, Codec, Coded, Window, codec
 
 _SOS, _APP0, _APP1, _APP2, _APP14, _COM = 0xDA, 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 _FRAMES = {0xC0 + n for n in range(16)} - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15, less DHT, JPG and DAC

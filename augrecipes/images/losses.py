@@ -1,16 +1,14 @@
 """Losses of reading an image (bits, pages, alpha, profiles): errors unless requested, and notes."""
 
-from __future__ import annotations
-
-import logging
 import os
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from augrecipes.errors import logger
 from augrecipes.images.format import ImageHeader
-from augrecipes.images.profiles import foreign_profile
+from augrecipes.images.pixels import foreign_profile
 
 Depth = Literal["error", "8bit"]
 Frames = Literal["error", "first", "channels"]
@@ -145,7 +143,6 @@ def wrong_depth(header: ImageHeader, depth: str = "error", dtype: SampleType = "
 ALPHA = "has alpha, which is left out: to keep it, say `inputs: {image: {channels: 4}}` in the recipe"
 _HALF = 2**15  # of 16 bits
 _notices = set[str]()
-_log = logging.getLogger("augrecipes")
 
 
 def narrow(samples: NDArray[Any]) -> str:
@@ -164,4 +161,4 @@ def warn_once(what: str, text: str) -> None:
     """Log a warning, only once per process for each kind `what`."""
     if what not in _notices:
         _notices.add(what)
-        _log.warning("%s (said once, of the first such image)", text)
+        logger.warning("%s (said once, of the first such image)", text)

@@ -11,8 +11,6 @@ rows and columns restore the samples, many at once. Zstandard (the extra `lossle
 short search for repetitions, which photographs do not have.
 """
 
-from __future__ import annotations
-
 import struct
 import threading
 import zlib
@@ -145,8 +143,7 @@ class LosslessImage:
         except UnreadableError as error:
             raise DataError(str(error), self.name) from None
         whole = out.view(self.dtype).reshape(*out.shape[:2], *self.shape[2:])
-        rectangle: npt.NDArray[Any] = whole[y0 - top : y1 - top, x0 - left : x1 - left]
-        return rectangle
+        return whole[y0 - top : y1 - top, x0 - left : x1 - left]
 
     def _decode(self, number: int, out: Bytes) -> None:
         """Decode a tile into `out`, rows × columns × planes."""

@@ -4,8 +4,6 @@ Pillow gets the format by which a file begins, so that it tries no other. Its ex
 MemoryError; its warnings are not shown, and pixels of truncated files are never returned.
 """
 
-from __future__ import annotations
-
 import io
 import logging
 import math

@@ -6,8 +6,6 @@ window are checked only with AUGRECIPES_PNG=all. Pillow reverses the filters wit
 images and of samples below 8 bits, which are inflated whole.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import zlib

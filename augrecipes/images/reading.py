@@ -10,8 +10,6 @@ The format follows from the first bytes, never from the name.
 True
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -5,8 +5,6 @@ window are passed to it as a small TIFF of grey bytes, which are interpreted her
 bytes, though not of pixels, such as JPEG and WebP.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Set

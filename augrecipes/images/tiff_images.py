@@ -1,7 +1,5 @@
 """TIFF images, read by `augrecipes.images.tiff` or by Pillow; and pages as channels of one image."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversion of transforms of any albumentations release to lines of a recipe, with comments on what changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,12 +8,11 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop.draft import Call, Item, LeftOut, Line, argument_schemas, line_problem
 from augrecipes.ops import groups, registry
 from augrecipes.ops.constants import to_name
-from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import COMPOSE, GROUPS
 from augrecipes.ops.outputs import OUTPUTS
 from augrecipes.ops.records import op_record
 from augrecipes.ops.refused import OWN_CODE, REFUSED
-from augrecipes.ops.step import Step
+from augrecipes.ops.step import Arguments, Step
 from augrecipes.recipe import grammar, history, write
 
 _CLASS = "__class_fullname__"

@@ -1,7 +1,5 @@
 """Conversion of option files of BasicSR and its forks: crops and flips of pairs, real ones or made by degradation."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The budget of reading one source: a limit on work, and on the memory of its values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Conversion of a Compose to a draft: its steps, its boxes and keypoints, and its output."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from math import atan, degrees, sqrt

@@ -4,8 +4,6 @@ Nothing is built or run. A list or mapping whose entries name transforms is a pi
 config; the keys that lead to it say whether it is for training or for validation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Import: chooses the reader of a source, which makes the draft of a recipe."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys

@@ -3,8 +3,6 @@
 Their normalisation becomes `output:`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

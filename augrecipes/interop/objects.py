@@ -1,7 +1,5 @@
 """Conversion of albumentations' objects, and of files and dicts from `A.save` and `A.to_dict`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

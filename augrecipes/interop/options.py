@@ -4,8 +4,6 @@ The degradation of Real-ESRGAN becomes one `Degrade` step. As in the gallery's r
 sample is degraded by itself; Real-ESRGAN's pool of pairs has no counterpart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import pi

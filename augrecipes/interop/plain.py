@@ -1,9 +1,7 @@
 """Conversion of a recipe to plain albumentations: its groups and defaults, Normalize and ToTensorV2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,11 @@ import numpy as np
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.guard import installed_version
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.run.points import PARAMS, params_of
 from augrecipes.errors import RecipeError, harmless
 from augrecipes.mixtures import warn_unmixed
-from augrecipes.ops import frozen, groups, outputs, registry
+from augrecipes.ops import groups, outputs, registry
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe.model import Inputs, Mode, Normalize, Output, Recipe, Step
 from augrecipes.recipe.sections import refuse_views
 from augrecipes.recipe.write import body_of, flow
@@ -104,14 +104,14 @@ def _equivalent(step: Step) -> Step:
     if step.name == groups.ONE_OF:
         idle = not any(map(registry.chance, inside))  # albumentations divides by the sum of weights
         inside = tuple(replace(child, p=1.0) if idle else _weighted_child(child) for child in inside)
-    return replace(step, args=frozen.Arguments(args), p=registry.chance(step), steps=inside)
+    return replace(step, args=Arguments(args), p=registry.chance(step), steps=inside)
 
 
 def _weighted_child(child: Step) -> Step:
     """A child of OneOf whose p is its weight only; a group around it carries the weight if its own p would gate it."""
     if child.name in groups.GATED and child.p != 1:
         inner = replace(child, p=1.0)
-        return replace(child, name=groups.SEQUENTIAL, args=frozen.Arguments(), steps=(inner,))
+        return replace(child, name=groups.SEQUENTIAL, args=Arguments(), steps=(inner,))
     only = child.steps[0] if child.name == groups.SEQUENTIAL and len(child.steps) == 1 else None
     return only if only is not None and only.name in groups.GATED and only.p == child.p else child
 
@@ -155,28 +155,6 @@ def output_objects(output: Output) -> list[Any]:
 def output_class(name: str) -> Any:
     """A class of `last_steps`, ours or albumentations'."""
     return ToOutput if name == ToOutput.__name__ else getattr(A, name)
-
-
-_NOT_ALBUMENTATIONS = (
-    "labels",
-    "presence",
-    "of",
-    "flip_pairs",
-)  # fields of boxes and keypoints that albumentations lacks
-
-
-def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
-    """The arguments of BboxParams and KeypointParams, by Compose's argument."""
-    params: dict[str, dict[str, Any]] = {}
-    for name, each in (("bbox_params", inputs.boxes), ("keypoint_params", inputs.keypoints)):
-        if each is not None:
-            labels = [each.labels] if each.labels else None
-            fields = {key: value for key, value in asdict(each).items() if key not in _NOT_ALBUMENTATIONS}
-            params[name] = {"format": each.format, "label_fields": labels, **fields}
-    return params
-
-
-PARAMS = {"bbox_params": A.BboxParams, "keypoint_params": A.KeypointParams}
 
 
 def processors_of(inputs: Inputs) -> dict[str, Any]:
@@ -256,8 +234,7 @@ def python_of(recipe: Recipe) -> str:
 
 def saved(recipe: Recipe, mode: Mode = "train") -> dict[str, Any]:
     """The recipe in the form of `A.save` and `A.load`."""
-    result: dict[str, Any] = A.to_dict(to_albumentations(recipe, mode))
-    return result
+    return A.to_dict(to_albumentations(recipe, mode))
 
 
 @dataclass

@@ -7,8 +7,6 @@ tuples. Other tags would run code, and are errors.
 its keys get the place where it begins.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

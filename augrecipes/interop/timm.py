@@ -1,7 +1,5 @@
 """Conversion of timm's and torchvision's augmentation policies to steps, and of timm's `create_transform`."""
 
-from __future__ import annotations
-
 import math
 import re
 import sys

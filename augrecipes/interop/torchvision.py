@@ -3,8 +3,6 @@
 Transforms that change values become steps, conversions to tensors become `output:` and `inputs:`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Converters of torchvision's transforms to steps: those that move pixels, and those that change values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

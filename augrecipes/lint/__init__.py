@@ -5,8 +5,6 @@ L1xx meaning, L2xx geometry, L3xx colour and channels, L4xx speed, L5xx style, L
 batches.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from augrecipes.errors import Diagnostic, Fix

@@ -1,7 +1,5 @@
 """Lints L7xx: differences between a hand-written evaluation and training."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from augrecipes.errors import Fix

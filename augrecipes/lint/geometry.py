@@ -1,7 +1,5 @@
 """Lints L2xx: sizes, crops and borders of images; L3xx: colour, statistics and channels; L8xx: batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from math import cos, radians, sin

@@ -1,7 +1,5 @@
 """Lints of pairs and further targets: steps after which images no longer show one scene, and steps of high cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from augrecipes.errors import Fix

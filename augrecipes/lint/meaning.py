@@ -1,7 +1,5 @@
 """Lints L1xx: steps that cannot mean what they say; L5xx: unclear style; L6xx: masks, boxes and keypoints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The records of lints and findings, and helpers to walk recipes. docs/CODES.md explains each lint, with examples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce

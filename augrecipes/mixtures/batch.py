@@ -1,7 +1,5 @@
 """The arrays of a batch, which steps of `batch:` change in place, and access to samples of the data set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
@@ -37,7 +35,7 @@ class BatchArrays:
     """
 
     values: dict[str, Any]
-    recipe: Recipe
+    recipe: "Recipe"
     read: Callable[[int], Mapping[str, Any]]
     count: int
 

@@ -1,14 +1,15 @@
-/* Rows mixed of rows that follow one another: what smooths noise on a coarse grid, draws the grid out to an image, and
-   says where each pixel of an image is taken from.
+/* Weighted sums of consecutive rows: they smooth noise on a coarse grid, enlarge that grid to the size of an image,
+   and give the places for `bend`, which remaps an image on the fly.
 
-   Beside compiler/kernels/coarse_fields.py, which says with which weights. */
+   The weights come from compiler/kernels/coarse_fields.py. */
 
 #include "between.h"
 #include "lanes.h"
 
 enum { AT_ONCE = 4 };
 
-/* Columns from `x` on, `registers` of them full: what grows from `first` on along the row, and `taps` rows by weight. */
+/* Make columns from `x` on, as many as fill so many registers: a ramp along the row that starts with `first`, plus
+   the weighted sum of `taps` rows. */
 static inline __attribute__((always_inline)) void mix_columns(const float *from, int64_t columns, const float *weights,
                                                               int64_t taps, int64_t x, int registers, float first,
                                                               float across, float *to) {
@@ -23,19 +24,21 @@ static inline __attribute__((always_inline)) void mix_columns(const float *from,
     memcpy(to + x, sums, (size_t)registers * sizeof at);
 }
 
-/* Columns from `x` to `end`, no fewer than LANES. */
+/* Make columns `x` to `end`, at least LANES of them. */
 static inline void mix_row(const float *top, int64_t columns, const float *weights, int64_t taps, int64_t x, int64_t end,
                            float first, float across, float *to) {
     for (; x + AT_ONCE * LANES <= end; x += AT_ONCE * LANES)
         mix_columns(top, columns, weights, taps, x, AT_ONCE, first, across, to);
-    for (; x < end; x += LANES) /* the last one begins earlier */
+    for (; x < end; x += LANES) /* the last block overlaps the one before */
         mix_columns(top, columns, weights, taps, MIN(x, end - LANES), 1, first, across, to);
 }
 
-/* from:    rows of so many columns
-   weights: `taps` for each row that is made; starts: from which row on
-   across, down: by what the result grows with each column, and each row
-   to:      rows x columns */
+/* Mix rows.
+
+   from:         rows of so many columns
+   weights:      `taps` for each row of the result; starts: the first row that each one weighs
+   across, down: by how much the result grows with each column and with each row
+   to:           rows x columns */
 KERNEL(mix_rows)(const float *from, int64_t columns, const float *weights, const int64_t *starts, int64_t taps,
                  float across, float down, float *to, int64_t rows) {
     if (columns < LANES)
@@ -45,7 +48,7 @@ KERNEL(mix_rows)(const float *from, int64_t columns, const float *weights, const
     return DONE;
 }
 
-/* Places in 1/65536 px, and so much more; that of what is no number, too. */
+/* Places in 1/65536 px plus `more`, limited to FURTHEST; NaN gives a defined value, too. */
 static inline void places_of(const float *at, int32_t more, int32_t *to) {
     const Floats furthest = (Floats){0} + FURTHEST;
     for (int i = 0; i < BLOCK; i += LANES) {
@@ -54,11 +57,11 @@ static inline void places_of(const float *at, int32_t more, int32_t *to) {
     }
 }
 
-/* The pixels of an image taken from where rows that are mixed say, `down` rows further on those of y.
+/* Remap an image bilinearly by mixed rows: those that give y lie `down` rows after those that give x.
 
-   source: rows x columns pixels of 1 or 3 bytes, `step` bytes from row to row; neither rows nor columns fewer than BLOCK
-   from, weights, starts, taps: as above
-   to:     rows x columns pixels, side by side */
+   source: rows x columns pixels of 1 or 3 bytes, `step` bytes from row to row; at least BLOCK rows and BLOCK columns
+   from, weights, starts, taps: as for mix_rows
+   to:     rows x columns pixels without gaps */
 KERNEL(bend)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int32_t border,
              uint32_t fill, const float *from, const float *weights, const int64_t *starts, int64_t taps, int64_t down,
              uint8_t *to) {
@@ -69,11 +72,11 @@ KERNEL(bend)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
         return REFUSED;
     Source s = {source, (int32_t)rows, (int32_t)columns, (int32_t)step, 0, channels, border, fill};
     s.end = (int32_t)((rows - 1) * step + columns * channels);
-    bring(source, rows, columns, step, channels, &whole, rows * columns);
+    touch_quad(source, rows, columns, step, channels, &whole, rows * columns);
     int64_t some = MIN(columns, ACROSS);
     for (int64_t y = 0; y < rows; y++, to += columns * channels)
         for (int64_t next = 0; next < columns; next += some) {
-            int64_t x = MIN(next, columns - some); /* the last ones begin earlier, here and below */
+            int64_t x = MIN(next, columns - some); /* the last part overlaps the one before; so do the last blocks */
             _Alignas(64) float at[2][ACROSS];
             uint8_t planes[COLOURS][ACROSS];
             for (int k = 0; k < 2; k++) {

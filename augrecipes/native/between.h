@@ -1,10 +1,10 @@
-/* Bilinear interpolation in whole numbers: 7 bits of weight across, rounded to 1/128 of a level, and 8 down, rounded to
-   a level; by multiply-add of byte pairs (pmaddubsw, pmaddwd) where the processor has that.
+/* Bilinear interpolation in integers: horizontal weights have 7 bits and give levels in 1/128, vertical weights have
+   8 bits and give levels; by multiply-add of byte pairs (pmaddubsw, pmaddwd) where the processor has it.
 
-   Corners beyond the border are folded back or filled, in a block of its own path; all other blocks load pairs of
-   pixels right where they lie (loads.h).
+   Blocks that touch the border have a path of their own, in which corners are folded back or filled; all others load
+   pairs of neighbouring pixels in place (loads.h).
 
-   Bits: whole numbers, the same on every instruction set: tests/laws/job_in_numpy.py defines them.
+   Bits: integers, the same on every instruction set: tests/laws/job_in_numpy.py defines them.
    Law: tests/laws/test_kernels.py (rows `fused`, `bend`), tests/laws/test_jobs.py. */
 
 #pragma once
@@ -14,12 +14,13 @@
 #include "loads.h"
 #include "places.h"
 
-/* Where a block's pixels lie between pixels: in 1/128 across and 1/256 down. */
+/* The corners and weights of a block of places. */
 typedef struct {
-    /* Where the upper and the lower two pixels of each begin, in bytes from `upper` and `lower`. */
+    /* Where the upper and the lower two corners of each place begin, in bytes from `upper` and `lower`. */
     _Alignas(64) int32_t above[BLOCK];
     _Alignas(64) int32_t below[BLOCK];
-    /* 128 - across, and across in the upper byte; down times 128; and as much more as reading eight from any of them takes. */
+    /* x: 128 - across in the lower byte, across in the upper one; y: down times 128. The last 8 are padding, since
+       eight are loaded from any index. */
     _Alignas(64) uint16_t x[BLOCK + 8];
     _Alignas(64) int16_t y[BLOCK + 8];
     const uint8_t *upper, *lower;
@@ -27,11 +28,11 @@ typedef struct {
 
 #if defined(__AVX2__)
 
-/* Pixels k, k + 1 and k + 4, k + 5 as 16-bit levels, four to a pixel. */
+/* Interpolate pixels k, k + 1 and k + 4, k + 5 to 16-bit levels, four a pixel. */
 static inline __m256i four_pixels(const Weights *w, int k) {
     const __m256i beside = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
-    const __m256i each = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, /* of k and k + 1 */
+    const __m256i each = _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, /* weights of k and k + 1 */
                                           8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11);
     const __m256i sign = _mm256_set1_epi8(-128), half = _mm256_set1_epi16((1 << 14) + (1 << 6));
     __m256i x = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(w->x + k)));
@@ -44,7 +45,7 @@ static inline __m256i four_pixels(const Weights *w, int k) {
     return _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(top, half), bottom), 7);
 }
 
-/* Eight pixels of four bytes, into planes of three. */
+/* Store eight pixels of four bytes as three planes. */
 static inline void store_eight(__m256i pixels, uint8_t *to, int64_t stride) {
     const __m256i apart = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
@@ -56,7 +57,7 @@ static inline void store_eight(__m256i pixels, uint8_t *to, int64_t stride) {
     _mm_storel_epi64((__m128i *)(void *)(to + 2 * stride), _mm256_extracti128_si256(pixels, 1));
 }
 
-/* A block of three channels, into planes that lie `stride` apart. */
+/* Interpolate a block of three channels into planes that are `stride` bytes apart. */
 static inline void mix_three(const Weights *w, uint8_t *to, int64_t stride) {
     for (int k = 0; k < BLOCK; k += 8)
         store_eight(_mm256_packus_epi16(four_pixels(w, k), four_pixels(w, k + 2)), to + k, stride);
@@ -64,7 +65,7 @@ static inline void mix_three(const Weights *w, uint8_t *to, int64_t stride) {
 
 #endif
 
-/* A block of any channels, one after another. */
+/* Interpolate a block, one channel after another. */
 static inline void mix(const Weights *w, int channels, uint8_t *to, int64_t stride) {
     for (int c = 0; c < channels; c++) {
         uint8_t corners[4][BLOCK];
@@ -83,7 +84,8 @@ static inline void mix(const Weights *w, int channels, uint8_t *to, int64_t stri
     }
 }
 
-/* The pixels at places that are folded already, a word each, of which more than the channels may be read. */
+/* Read the pixels at coordinates inside the image as words, whose upper bytes may be those of the next pixel; -1
+   gives the fill. */
 static inline void read_pixels(const Source *s, const int32_t *x, const int32_t *y, uint32_t *to) {
     int32_t last = s->end - 4;
 #if defined(__AVX2__)
@@ -94,7 +96,7 @@ static inline void read_pixels(const Source *s, const int32_t *x, const int32_t 
         __m256i at = _mm256_add_epi32(_mm256_mullo_epi32(ys, _mm256_set1_epi32(s->step)),
                                       _mm256_mullo_epi32(xs, _mm256_set1_epi32(s->channels)));
         at = _mm256_andnot_si256(beyond, at);
-        /* a word that would reach beyond the last byte is read from before it */
+        /* near the end, load the last word of the image and shift it */
         __m256i near = _mm256_min_epi32(at, _mm256_set1_epi32(last));
         __m256i words = _mm256_i32gather_epi32((const int *)(const void *)s->pixels, near, 1);
         words = _mm256_srlv_epi32(words, _mm256_slli_epi32(_mm256_sub_epi32(at, near), 3));
@@ -115,7 +117,7 @@ static inline void read_pixels(const Source *s, const int32_t *x, const int32_t 
     }
 }
 
-/* The four pixels around each place, where the border folds them to, as they would lie in an image. */
+/* Gather the four corners of each place through the border mode, in the order in which an image has them. */
 static __attribute__((noinline)) void fold_corners(const Source *s, const int32_t *x, const int32_t *y, uint64_t *above, uint64_t *below) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], bits = 8 * s->channels;
     uint32_t words[4][BLOCK], seen = s->channels == 3 ? 0xffffff : 0xff;
@@ -131,7 +133,8 @@ static __attribute__((noinline)) void fold_corners(const Source *s, const int32_
     }
 }
 
-/* The same, where a border turns back: then the two pixels lie side by side, too, or are one. False where they do not. */
+/* The same for borders that repeat or mirror: both corners of a row are then neighbours, or one pixel, and are read
+   in place. False if they are not. */
 static __attribute__((noinline)) int turn_back(const Source *s, const int32_t *x, const int32_t *y, Weights *w) {
     int32_t xs[2][BLOCK], ys[2][BLOCK], strays = 0;
     if (s->border == BORDER_CONSTANT || s->border == BORDER_WRAP || s->columns < 2)
@@ -154,7 +157,7 @@ static __attribute__((noinline)) int turn_back(const Source *s, const int32_t *x
     return !strays;
 }
 
-/* Where the pixels of a block lie, and between which. */
+/* Find the corners and weights of a block. */
 static inline void weigh(const Source *s, const int32_t *u, const int32_t *v, int32_t *xs, int32_t *ys, Weights *w) {
     for (int i = 0; i < BLOCK; i++) {
         int32_t across = u[i] >> 9 & 127;
@@ -167,8 +170,8 @@ static inline void weigh(const Source *s, const int32_t *u, const int32_t *v, in
 }
 
 #if defined(__AVX512BW__)
-/* Eight pixels of three channels, every other one of a block, as 16-bit levels, four to a pixel. x: what both sides weigh,
-   less than zero: 128 times one byte fits there alone. */
+/* Interpolate every second pixel of a block of three channels to 16-bit levels, four a pixel. x: the horizontal
+   weights, negated, because 128 fits into a signed byte only as -128. */
 static inline __m512i eight_pixels(const Source *s, const int32_t *at, __m512i x, __m512i y) {
     const __m512i beside = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 8, 11, 9, 12, 10, 13, -1, -1));
@@ -179,7 +182,7 @@ static inline __m512i eight_pixels(const Source *s, const int32_t *at, __m512i x
     return _mm512_mulhrs_epi16(_mm512_sub_epi16(bottom, top), _mm512_set1_epi16(1 << 8));
 }
 
-/* A block of three channels that lies inside, its even pixels and its odd ones apart. */
+/* Interpolate a block of three channels that is inside the image: its even pixels, then its odd ones. */
 static inline void inside_three(const Source *s, const int32_t *us, const int32_t *vs, const int32_t *at, uint8_t *to,
                                 int64_t stride) {
     const __m512i even = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 8, 9, 8, 9, 8, 9, 8, 9));
@@ -201,7 +204,7 @@ static inline void inside_three(const Source *s, const int32_t *us, const int32_
 }
 #endif
 
-/* A block of pixels by way of memory, wherever they lie. */
+/* Interpolate any block by way of a table of corners in memory. */
 static inline void sample_apart(const Source *s, const int32_t *u, const int32_t *v, int inside, uint8_t *to,
                                 int64_t stride) {
     Weights w;
@@ -228,9 +231,9 @@ static inline void sample_apart(const Source *s, const int32_t *u, const int32_t
     mix(&w, s->channels, to, stride);
 }
 
-/* Whether places of a block lie before the first pixel, or from pixel `end` on. */
+/* Whether any place of a block is before the first pixel, or at pixel `end` or later. */
 static inline int stray(const int32_t *at, int32_t end) {
-    uint32_t least = (uint32_t)MAX(end, 0) << 16, beyond = 0; /* of those beyond; so are all below zero */
+    uint32_t least = (uint32_t)MAX(end, 0) << 16, beyond = 0; /* the smallest one outside; unsigned, negative ones are larger */
 #if defined(__AVX2__)
     for (int i = 0; i < BLOCK; i += 8) {
         __m256i here = _mm256_loadu_si256((const __m256i *)(const void *)(at + i));
@@ -244,7 +247,7 @@ static inline int stray(const int32_t *at, int32_t end) {
     return beyond != 0;
 }
 
-/* Between which pixels a block's places lie. */
+/* The range of pixels in which the places of a block are. */
 static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
     int32_t least = at[0], most = at[0];
     for (int i = 1; i < BLOCK; i++)
@@ -252,7 +255,7 @@ static inline void ends(const int32_t *at, int32_t *low, int32_t *high) {
     *low = least >> 16, *high = most >> 16;
 }
 
-/* A block of which some lies beyond the image. */
+/* Interpolate a block that is partly or wholly outside the image. */
 static __attribute__((noinline)) void sample_beyond(const Source *s, const int32_t *u, const int32_t *v, uint8_t *to,
                                                     int64_t stride) {
     int32_t left, right, top, bottom;
@@ -264,9 +267,9 @@ static __attribute__((noinline)) void sample_beyond(const Source *s, const int32
         sample_apart(s, u, v, 0, to, stride);
 }
 
-enum { SPAN = 16 }; /* blocks whose places are told before one is read: see loads.h */
+enum { SPAN = 16 }; /* blocks whose addresses are stored before any is loaded: see loads.h */
 
-/* Blocks of pixels, no more than SPAN, from their places, into planes that lie `stride` apart. */
+/* Interpolate up to SPAN blocks of places into planes that are `stride` bytes apart. */
 static inline void sample(const Source *s, const int32_t *restrict u, const int32_t *restrict v, int64_t blocks, uint8_t *to,
                           int64_t stride) {
     int beyond[SPAN];
@@ -275,7 +278,7 @@ static inline void sample(const Source *s, const int32_t *restrict u, const int3
     for (int64_t i = 0; i < blocks * BLOCK && s->channels == COLOURS; i++)
         at[i] = (int32_t)((uint32_t)(v[i] >> 16) * (uint32_t)s->step + (uint32_t)(u[i] >> 16) * COLOURS);
 #endif
-    for (int64_t k = 0; k < blocks; k++) /* of two rows eight bytes are read */
+    for (int64_t k = 0; k < blocks; k++) /* eight bytes of two rows are read, beyond the last corner */
         beyond[k] = stray(u + k * BLOCK, s->columns - 1) | stray(v + k * BLOCK, s->rows - 2);
     for (int64_t k = 0; k < blocks; k++, u += BLOCK, v += BLOCK, to += BLOCK)
         if (beyond[k])

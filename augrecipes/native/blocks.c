@@ -1,17 +1,17 @@
-/* Images made smaller by a whole number of pixels: each pixel of the result is the mean of a block of them.
+/* Area resize by integer factors: each pixel of the result is the mean of a block of the image.
 
-   Beside compiler/kernels/opencv_bits.py, which leaves to OpenCV what this refuses. The arithmetic is OpenCV's: sums
-   are whole numbers, times one by their number in float32, to the nearest, halves to the even one; but of blocks of
-   2 x 2 halves go up, where a pixel has 1, 3 or 4 channels. */
+   compiler/kernels/opencv_bits.py leaves to OpenCV what this kernel refuses. The arithmetic is OpenCV's: an integer
+   sum, times the reciprocal of the block's size in float32, rounded half to even; blocks of 2 x 2 are rounded half up
+   where a pixel has 1, 3 or 4 channels. */
 
 #include "lanes.h"
 #include "windows.h"
 
-enum { VALUES = 3072, MOST = 16, ACROSS = VALUES / 2 }; /* up to 16 x 16 pixels: 16 bits hold the sums */
+enum { VALUES = 3072, MOST = 16, ACROSS = VALUES / 2 }; /* MOST: of 16 x 16 levels 16 bits hold the sum */
 
 typedef uint16_t Sums __attribute__((vector_size(8)));
 
-/* Some rows of values, added up: the first, or the first two, then two at a time. */
+/* Add up some rows of values: one or two to begin with, then two at a time. */
 static inline void add_rows(const uint8_t *restrict source, int64_t step, int rows, int64_t count,
                             uint16_t *restrict to) {
     int y = 2 - rows % 2;
@@ -27,7 +27,8 @@ static inline void add_rows(const uint8_t *restrict source, int64_t step, int ro
     }
 }
 
-/* Such sums over blocks of `across` pixels, four values each; behind the last one three more may be read. */
+/* Add up these sums over blocks of `across` pixels, four values each; up to three values after the last one
+   are read. */
 static inline void add_columns(const uint16_t *restrict sums, int64_t count, int across, int channels,
                                uint16_t *restrict to) {
     for (int64_t x = 0; x < count; x++) {
@@ -42,10 +43,10 @@ static inline void add_columns(const uint16_t *restrict sums, int64_t count, int
     }
 }
 
-/* The nearest whole numbers to sums of blocks, each but a `part` of them. */
+/* Multiply sums of blocks by `part`, the reciprocal of their size, and round. */
 static inline void divide(const uint16_t *restrict sums, int64_t count, float part, uint8_t *restrict to) {
     for (int64_t i = 0; i < count; i++) {
-        float mean = (float)sums[i] * part + 12582912.0f; /* 1.5 * 2^23: then the last bits are the whole number */
+        float mean = (float)sums[i] * part + 12582912.0f; /* adding 1.5 * 2^23 leaves the integer in the last bits */
         int32_t bits;
         memcpy(&bits, &mean, sizeof bits);
         to[i] = (uint8_t)bits;
@@ -57,7 +58,7 @@ static inline void quarter(const uint16_t *restrict sums, int64_t count, uint8_t
         to[i] = (uint8_t)((sums[i] + 2) >> 2);
 }
 
-/* Channels 1 to 4; rows and columns are multiples of the result's. */
+/* Channels: 1 to 4; rows and columns must be multiples of those of the result. */
 RESIZE(blocks) {
     const int32_t channels = (int32_t)r->channels;
     const int64_t width = r->width, height = r->height;

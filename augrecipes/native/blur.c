@@ -1,20 +1,20 @@
-/* Box filter by running sums along columns and rows, bit for bit as OpenCV's blur has it: halves are rounded up. */
+/* Box filter by running sums along columns and rows, with the bits of OpenCV's blur: halves are rounded up. */
 
 #include "ops.h"
 #include "sampled.h"
 
-enum { SOME = 512, SHARE = 24 }; /* sums at a time; bits of a share */
+enum { SOME = 512, SHARE = 24 }; /* SOME: sums at a time; SHARE: bits of the reciprocal */
 
-/* Add a row to the sums of columns, and take another off. */
+/* Move the sums of columns down by a row: add one row and subtract another. */
 static inline void move_sums(const uint8_t *restrict in, const uint8_t *restrict off, int64_t count, uint16_t *restrict sums) {
     for (int64_t i = 0; i < count; i++)
         sums[i] = (uint16_t)(sums[i] + in[i] - off[i]);
 }
 
-/* Means of `side` sums side by side, `apart` from each other, from `sums` on. */
+/* Means of `side` sums each, `apart` values from one to the next. */
 static inline void mean(const uint16_t *restrict sums, int64_t apart, int64_t side, int64_t count, uint8_t *restrict to) {
     uint16_t all[SOME];
-    /* Below 2^16 numbers, this share of which is exact: 225 * 2^16 < 2^24. */
+    /* The reciprocal is exact for sums below 2^16, because 225 * 2^16 < 2^24. */
     uint32_t share = ((1u << SHARE) + (uint32_t)(side * side) - 1) / (uint32_t)(side * side);
     for (int64_t i = 0; i < count; i++)
         all[i] = (uint16_t)(side * side / 2);
@@ -25,11 +25,11 @@ static inline void mean(const uint16_t *restrict sums, int64_t apart, int64_t si
         to[i] = (uint8_t)(all[i] * share >> SHARE);
 }
 
-/* An image blurred, mirrored at its borders.
+/* Blur an image, mirrored at its borders.
 
-   source, target: rows x columns x channels uint8, each row behind the other, apart
-   side: of the squares: odd, at most 15, and less than twice the rows and columns
-   workspace: 2 * (columns + side) * channels bytes to work in */
+   source, target: rows x columns x channels uint8 without gaps; they must not overlap
+   side:      of the square: odd, at most 15, and less than twice the rows and columns
+   workspace: 2 * (columns + side) * channels bytes */
 KERNEL(blur)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint16_t *workspace,
              uint8_t *target) {
     int64_t length = columns * channels, far = side / 2;

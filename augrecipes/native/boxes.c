@@ -1,5 +1,5 @@
-/* Boxes and keypoints: moved by matrices, cut at the sides of their image, and those left of which there is enough.
-   compat/boxes.py and ops/places.py define what comes out, bit for bit. */
+/* Boxes and keypoints: moves them by matrices, clips boxes to the image, and drops those of which too little is left.
+   compat/boxes.py and ops/places.py define the result, bit for bit. */
 
 #include <math.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 
 static const double LEAST = 1e-3, ROUNDING = 1e-7, WHOLE = 1 - 1e-6, BEYOND = 1e-5; /* as in compat/boxes.py */
 
-/* What boxes are in a recipe's format: in pixels, with a size in place of a corner, about a middle; whether they are cut at
-   the sides; and whether they come so, and leave so. Otherwise they are left, top, right and bottom in shares of the sides.
-   Of keypoints: whether those are removed that no pixel of the image shows. */
+/* The format of a recipe's boxes: in pixels, with a size instead of a second corner, with a centre instead of the
+   first one, clipped; and whether rows arrive, and are returned, in this format. Otherwise they are left, top, right
+   and bottom as fractions of the sides. REMOVED: keypoints outside the image are dropped. */
 enum { IN_PX = 1, SIZED = 2, CENTRED = 4, CLIPPED = 8, COMES = 16, LEAVES = 32, REMOVED = 64 };
 
 static inline double within(double share) { return share < 0 ? 0 : share > 1 ? 1 : share; }
 
-/* Whether enough is left of a box, which is cut at the sides. */
+/* Clip a box to the image; whether enough of it is left. */
 static inline int cut_box(double *box, double height, double width, const double *needs) {
     double whole = (box[2] - box[0]) * width * ((box[3] - box[1]) * height);
     for (int i = 0; i < 4; i++)
@@ -27,7 +27,7 @@ static inline int cut_box(double *box, double height, double width, const double
            (needs[4] < 0 || (across <= needs[4] * down && down <= needs[4] * across));
 }
 
-/* Whether it has a place, and a size, on the image; then it is in shares of the sides. */
+/* Convert a box to fractions of the sides; false if it has no area, or is outside the image. */
 static inline int to_shares(double *box, int form, double height, double width) {
     const double sides[2] = {width, height}, thin = LEAST / MIN(width, height);
     int whole = 1;
@@ -57,18 +57,18 @@ static inline void from_shares(double *box, int form, double height, double widt
     }
 }
 
-/* A place in pixel centres behind a matrix. */
+/* Move a point in pixel centres by a matrix. */
 static inline void move_place(double *place, const double *m) {
     double x = place[0], y = place[1], weight = m[6] == 0 && m[7] == 0 ? 1 : x * m[6] + y * m[7] + m[8];
     place[0] = (x * m[0] + y * m[1] + m[2]) / weight, place[1] = (x * m[3] + y * m[4] + m[5]) / weight;
 }
 
-/* The bounds of a box's corners behind a matrix. */
+/* Replace a box by the bounds of its moved corners. */
 static inline void move_box(double *box, const double *move) {
     const double *m = move + 5, sides[2] = {move[2], move[1]}, after[2] = {move[4], move[3]};
     double was[4];
     memcpy(was, box, sizeof was);
-    if (m[6] == 0 && m[7] == 0) { /* of each part that a side and another add the one that takes a bound furthest */
+    if (m[6] == 0 && m[7] == 0) { /* affine: each bound takes, of either side, the end that moves it furthest */
         for (int k = 0; k < 2; k++) {
             double x = m[3 * k] * sides[0] / after[k], y = m[3 * k + 1] * sides[1] / after[k];
             double far = (m[3 * k + 2] + (1 - m[3 * k] - m[3 * k + 1]) / 2) / after[k];
@@ -89,42 +89,43 @@ static inline void move_box(double *box, const double *move) {
     }
 }
 
-/* Whether a box, or a keypoint, is left in an image. */
-static inline int stays_in(double *row, double height, double width, const double *needs, int form) {
+/* Whether a box or a keypoint is kept. */
+static inline int is_kept(double *row, double height, double width, const double *needs, int form) {
     if (needs)
         return cut_box(row, height, width, needs);
     return !(form & REMOVED) || (row[0] >= -0.5 && row[0] < width && row[1] >= -0.5 && row[1] < height);
 }
 
-/* Whether it has a place on the image that it comes with; a keypoint's may be no number. */
-static inline int comes_to(double *row, int form, double height, double width, const double *needs) {
+/* Whether a row is valid in its original image, to which keypoints need not belong: they may be NaN. */
+static inline int is_valid(double *row, int form, double height, double width, const double *needs) {
     if (needs)
         return to_shares(row, form, height, width);
     return !(form & REMOVED) || !(row[0] < 0 || row[0] >= width || row[1] < 0 || row[1] >= height) ||
            row[0] != row[0] || row[1] != row[1];
 }
 
-/* rows:     count x columns; of each the first numbers are a box, or x and y of a keypoint in px
-   moves:    so many, MOVE numbers each: see moves.h
-   needs:    area, visibility, width and height that a box must have, and by how much one side may be the longer, or -1;
-             NULL: they are keypoints
-   passed:   whether they are filtered before the first move, too
-   Answers how many are left, which lie first then. */
+/* Move rows, and move those that are kept to the front; returns how many.
+
+   rows:   count x columns, which begin with a box, or with x and y of a keypoint in px
+   moves:  `steps` of them, MOVE numbers each: see moves.h
+   needs:  area, visibility, width and height that a box must have, and the greatest ratio of its sides or -1;
+           NULL: the rows are keypoints
+   passed: whether they are filtered before the first move, too */
 KERNEL(places)(double *rows, int64_t count, int64_t columns, const double *moves, int64_t steps, double height, double width,
                const double *needs, int32_t form, int32_t passed) {
     int32_t left = 0;
     for (int64_t k = 0; k < count; k++) {
         double *row = rows + k * columns, tall = height, wide = width;
-        if (form & COMES && !comes_to(row, form, tall, wide, needs))
+        if (form & COMES && !is_valid(row, form, tall, wide, needs))
             return REFUSED;
         int stays = !(form & COMES && form & CLIPPED) ||
                     ((row[2] - row[0]) * wide > LEAST && (row[3] - row[1]) * tall > LEAST);
         if (passed || (!steps && form & LEAVES))
-            stays = stays && stays_in(row, tall, wide, needs, form);
+            stays = stays && is_kept(row, tall, wide, needs, form);
         for (const double *move = moves; move < moves + steps * MOVE && stays; move += MOVE) {
             needs ? move_box(row, move) : move_place(row, move + 5);
             tall = move[3], wide = move[4];
-            stays = stays_in(row, tall, wide, needs, form);
+            stays = is_kept(row, tall, wide, needs, form);
         }
         if (!stays)
             continue;

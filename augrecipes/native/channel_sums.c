@@ -1,4 +1,4 @@
-/* Levels that are a product, or a sum, of three numbers out of tables, one for each colour of the pixel.
+/* Levels as the product, or the sum, of three table entries, one for each channel of the pixel.
 
    Stain jitter is such a product: a logarithm, a matrix, an exponential (ops/stain.py). FancyPCA is such a sum. */
 
@@ -13,12 +13,13 @@
 
 enum { TOGETHER = 8, AHEAD = 2048, AT_ONCE = 4096 };
 
-/* What a level stands for in red, green and blue, and in a fourth part: a pixel whose fourth level is 128 and more stays
-   as it is. */
+/* The contribution of a level to red, green and blue, and to a fourth number: pixels whose fourth number comes to 128
+   or more stay unchanged. */
 typedef float Entry __attribute__((vector_size(16), aligned(4)));
 typedef double Four __attribute__((vector_size(32), aligned(8)));
 
-/* How entries are joined, what of them is no part of a level, and how far from a whole number it may be to be sure of. */
+/* Tables; what is subtracted from each result; and the largest distance from an integer at which rounding
+   is certain. */
 typedef struct {
     const Entry (*tables)[LEVELS];
     float less, sure;
@@ -29,7 +30,7 @@ static inline __m256 entries(const Entry *table, uint8_t one, uint8_t other) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256((__m128)table[one]), (__m128)table[other], 1);
 }
 
-/* Levels of two pixels, and which of them lie too near to a half to be sure of. */
+/* Levels of two pixels, and a mask of those too near to a half to round with certainty. */
 static inline __m256i two_pixels(const uint8_t *one, const uint8_t *other, Parts of, int sums, __m256 *doubt) {
     __m256 a = entries(of.tables[0], one[0], other[0]), b = entries(of.tables[1], one[1], other[1]);
     __m256 c = entries(of.tables[2], one[2], other[2]);
@@ -41,7 +42,7 @@ static inline __m256i two_pixels(const uint8_t *one, const uint8_t *other, Parts
     return level;
 }
 
-/* Levels of eight pixels, of which the first four are in the lower halves of `doubts`; whether there is any. */
+/* Levels of eight pixels, of which the first four are in the lower halves of `doubts`; whether any is in doubt. */
 static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 doubts[4], uint8_t *to) {
     const __m256i close = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0));
     const __m256i fourth = _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 3, 3, 7, 7, 7, 11, 11, 11, 15, 15, 15, -1, -1, -1, -1));
@@ -62,7 +63,7 @@ static inline int eight_pixels(const uint8_t *from, Parts of, int sums, __m256 d
 }
 #endif
 
-/* Levels of one pixel; whether one of them lies too near to a half to be sure of. */
+/* Levels of one pixel; whether one is too near to a half to round with certainty. */
 static inline int plain_pixel(const uint8_t *pixel, Parts of, int sums, uint8_t *to) {
     int doubtful = 0, stays = 0;
     Entry a = of.tables[0][pixel[0]], b = of.tables[1][pixel[1]], c = of.tables[2][pixel[2]];
@@ -81,8 +82,8 @@ static inline int64_t pass(const uint8_t *source, int64_t count, Parts of, int s
     int64_t known = 0, x = 0;
 #if defined(__AVX2__)
     for (; x + TOGETHER <= count; x += TOGETHER) {
-        /* Images of a batch come from memory that is cold, and the first cache is asked for it in time. */
-        ASK(source + MIN(3 * x + AHEAD, 3 * count - 1), 3);
+        /* The images of a batch are not in the cache yet: prefetch them. */
+        PREFETCH(source + MIN(3 * x + AHEAD, 3 * count - 1), 3);
         __m256 doubts[4];
         int any = eight_pixels(source + 3 * x, of, sums, doubts, target + 3 * x);
         for (int32_t k = 0; doubtful && any && k < TOGETHER; k++)
@@ -96,15 +97,15 @@ static inline int64_t pass(const uint8_t *source, int64_t count, Parts of, int s
     return known;
 }
 
-/* Every pixel's sum, or product, of three, less a whole number.
+/* The sum or product of three entries for every pixel, less an integer.
 
    source, target: count x 3 uint8; target may be source
-   tables: 3 x 256 x 4 float32: for each colour and level what it stands for in red, green and blue, and in a fourth
-   part, of which 128 and more lets a pixel stay as it is; no sum that comes of three is below -2^30
-   sure: how far from a whole number a result may be, up to a half, so that its nearest level is told
-   doubtful, workspace: places of pixels of which it is not, as many as there is workspace for; NULL: nobody asks, and
-   parts are multiplied
-   found: how many there are */
+   tables: 3 x 256 x 4 float32: for each channel and level its entries for red, green and blue, and a fourth
+           number, see Entry; no sum of three may be below -2^30
+   sure:   the distance from an integer, up to a half, within which rounding is certain
+   doubtful, workspace: indices of pixels that are not certain, as many as there is room for; NULL: they are not wanted,
+           and entries are multiplied
+   found:  how many they are */
 KERNEL(channel_sums)(const uint8_t *source, int64_t count, const void *tables, float less, float sure,
                      int32_t *doubtful, int64_t workspace, int64_t *found, uint8_t *target) {
     const Parts of = {tables, less, sure};
@@ -117,7 +118,7 @@ KERNEL(channel_sums)(const uint8_t *source, int64_t count, const void *tables, f
     return DONE;
 }
 
-/* What the levels of each colour stand for, summed up one after the other, as numpy does it. levels: 256. */
+/* Sum the values of the levels of each channel, one after the other, as numpy does. levels: 256. */
 KERNEL(sum_floats)(const uint8_t *source, int64_t count, const float *levels, float *sums) {
     float red = 0, green = 0, blue = 0;
     for (int64_t x = 0; x < count; x++) {
@@ -135,14 +136,14 @@ static inline Four numbers_of(const uint8_t *pixel, const Four *entries) {
 
 static inline Four turned(Four colour) { return (Four){colour[1], colour[2], colour[0]}; }
 
-/* What the levels of each colour stand for, summed up, and the products of any two of them.
+/* Sum the values of the levels of each channel, and the products of any two of them.
 
-   entries: 3 x 256 x 4, of each colour its number in its own place, and 0 in the others
-   sums: 3 x 4: of red, green and blue; of their squares; of red and green, green and blue, blue and red */
+   entries: 3 x 256 x 4: the value of each level in the channel's own place, and 0 in the others
+   sums:    3 x 4: of red, green and blue; of their squares; of red and green, green and blue, blue and red */
 KERNEL(moments)(const uint8_t *source, int64_t count, const Four *entries, Four *sums) {
     memset(sums, 0, 3 * sizeof *sums);
     for (int64_t x = 0; x < count;) {
-        Four some[3] = {{0}}; /* few are added to few: so little is rounded off */
+        Four some[3] = {{0}}; /* sums of few numbers first, which loses less to rounding */
         for (int64_t end = MIN(x + AT_ONCE, count); x < end; x += 2) {
             Four one = numbers_of(source + 3 * x, entries), two = {0};
             if (x + 1 < count)

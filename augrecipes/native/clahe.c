@@ -1,12 +1,12 @@
-/* Contrast-limited adaptive histogram equalisation (CLAHE, Zuiderveld 1994), of grey images or of the L of CIE Lab.
+/* Contrast-limited adaptive histogram equalisation (CLAHE, Zuiderveld 1994) of grey images, or of L in CIE Lab.
 
-   The histogram of each tile is clipped, what was clipped is shared out, and its cumulative sum is the tile's table;
-   each pixel is interpolated bilinearly between the tables of the four tiles about it. The first pass takes colours to
-   Lab (see lab.h), which waits in the target, and counts; the second looks each pixel up in all four, and takes colours
-   back.
+   The histogram of each tile is clipped, the excess is redistributed, and the cumulative sum is the tile's table;
+   each pixel is interpolated bilinearly between the tables of the four tiles around it. The first pass converts
+   colours to Lab (lab.h), stores that in the target, and counts; the second looks each pixel up in four tables and
+   converts back.
 
-   Bits: OpenCV's createCLAHE: how it shares out what is left of clipping, float32 weights, tiles mirrored beyond the
-   end.
+   Bits: those of OpenCV's createCLAHE: its redistribution of the remainder, float32 weights, tiles mirrored beyond
+   the image.
    Law: tests/laws/test_hard_images.py (lab: every colour in the soak), tests/laws/test_native_points.py. */
 
 #include "lab.h"
@@ -14,22 +14,22 @@
 
 enum { COUNTS = 2 };
 
-/* An image, its tiles, and memory of the caller's.
+/* An image, its tiles, and the caller's memory.
 
-   counts: for each tile of a row and each level, counted twice over: neighbours are often equal, and would wait
-   tables: for each tile, 256 levels; cells: for each gap between the tiles of a row, 256 words
-   starts, shares: for each column, where its cell begins, and how far it is on its way there */
+   counts: for each tile of a row two histograms, used in turn: equal neighbours would otherwise wait for each other
+   tables: for each tile 256 levels; cells: for each gap between the tiles of a row 256 words
+   starts, shares: for each column the start of its cell, and the position between the cell's ends */
 typedef struct {
     int64_t rows, columns, channels, down, across, height, width;
-    int32_t most;   /* of a count */
-    float scale;    /* from a sum of counts to a level */
+    int32_t most;   /* the limit of a count */
+    float scale;    /* from a cumulative count to a level */
     uint32_t *counts, *cells;
     int32_t *starts;
     float *shares;
     uint8_t *tables;
 } Tiles;
 
-/* Count levels, each `apart` bytes from the one before, that begin at column x. */
+/* Count levels, `apart` bytes from one to the next, of which the first is in column x. */
 static void count_some(const Tiles *tiles, const uint8_t *levels, int64_t apart, int64_t x, int64_t some) {
     while (some > 0) {
         int64_t tile = x / tiles->width, here = MIN(some, (tile + 1) * tiles->width - x), k = 0;
@@ -44,14 +44,14 @@ static void count_some(const Tiles *tiles, const uint8_t *levels, int64_t apart,
     }
 }
 
-/* Count what is mirrored beyond the right end of a row. */
+/* Count the columns that are mirrored beyond the right end of a row. */
 static void count_beyond(const Tiles *tiles, const uint8_t *row) {
     for (int64_t x = tiles->columns; x < tiles->across * tiles->width; x++)
         count_some(tiles, row + fold((int32_t)x, (int32_t)tiles->columns, BORDER_REFLECT_101) * tiles->channels, 1, x, 1);
 }
 
-/* Clip the counts of one tile, share out what was clipped, and make its table of their sums. */
-static void even_out(const Tiles *tiles, const uint32_t *counts, uint8_t *table) {
+/* Clip the counts of a tile, redistribute the excess, and make the table. */
+static void clip_histogram(const Tiles *tiles, const uint32_t *counts, uint8_t *table) {
     int32_t each[LEVELS], clipped = 0, sum = 0;
     for (int32_t v = 0; v < LEVELS; v++) {
         int32_t count = (int32_t)(counts[v] + counts[LEVELS + v]), over = count - tiles->most;
@@ -73,11 +73,11 @@ static void even_out(const Tiles *tiles, const uint32_t *counts, uint8_t *table)
     }
 }
 
-/* The tables of one row of tiles, out of its counts, which begin again at 0. */
+/* Make the tables of a row of tiles, and reset its counts. */
 static void finish_tiles(const Tiles *tiles, int64_t at) {
     for (int64_t tile = 0; tile < tiles->across; tile++) {
         uint32_t *counts = tiles->counts + COUNTS * LEVELS * tile;
-        even_out(tiles, counts, tiles->tables + LEVELS * (at * tiles->across + tile));
+        clip_histogram(tiles, counts, tiles->tables + LEVELS * (at * tiles->across + tile));
         memset(counts, 0, COUNTS * LEVELS * sizeof *counts);
     }
 }
@@ -107,8 +107,8 @@ static void count_all(const Tiles *tiles, const Lab *lab, const uint8_t *source,
     }
 }
 
-/* After how many middles of tiles a row or column comes, and how far it is from the last of them to the next. */
-static inline int64_t passed(int64_t place, int64_t length, float *along) {
+/* The number of tile centres before a row or column, and its position between the last of them and the next. */
+static inline int64_t cell_position(int64_t place, int64_t length, float *along) {
     float at = (float)place * (1.0f / (float)length) - 0.5f;
     int64_t last = at < 0 ? -1 : (int64_t)at;
     *along = at - (float)last;
@@ -117,13 +117,13 @@ static inline int64_t passed(int64_t place, int64_t length, float *along) {
 
 static void begin_columns(const Tiles *tiles) {
     for (int64_t x = 0; x < tiles->columns; x++)
-        tiles->starts[x] = (int32_t)(LEVELS * passed(x, tiles->width, tiles->shares + x));
+        tiles->starts[x] = (int32_t)(LEVELS * cell_position(x, tiles->width, tiles->shares + x));
     for (int64_t x = tiles->columns; x % LANES; x++)
         tiles->starts[x] = 0, tiles->shares[x] = 0;
 }
 
-/* The words of four tables each, after so many rows of tiles. */
-static void lay_cells(const Tiles *tiles, int64_t row) {
+/* Make the cells after so many rows of tiles: the words of four tables each. */
+static void make_cells(const Tiles *tiles, int64_t row) {
     const uint8_t *upper = tiles->tables + LEVELS * tiles->across * MAX(row - 1, 0);
     const uint8_t *lower = tiles->tables + LEVELS * tiles->across * MIN(row, tiles->down - 1);
     for (int64_t cell = 0; cell <= tiles->across; cell++) {
@@ -135,7 +135,7 @@ static void lay_cells(const Tiles *tiles, int64_t row) {
     }
 }
 
-/* Some levels of a row, from column x on, between their tables. */
+/* Interpolate some levels of a row, from column x on, between their tables. */
 static inline void interpolate(const Tiles *tiles, int64_t x, int64_t count, float along, uint8_t *levels) {
     uint32_t words[ACROSS] = {0};
     int32_t places[ACROSS];
@@ -161,9 +161,9 @@ static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *sourc
     begin_columns(tiles);
     for (int64_t y = 0; y < tiles->rows; y++) {
         float along;
-        int64_t row = passed(y, tiles->height, &along);
+        int64_t row = cell_position(y, tiles->height, &along);
         if (row != laid)
-            lay_cells(tiles, laid = row);
+            make_cells(tiles, laid = row);
         for (int64_t x = 0; x < tiles->columns; x += ACROSS) {
             int64_t some = MIN(ACROSS, tiles->columns - x);
             uint8_t *to = target + y * length + tiles->channels * x;
@@ -181,13 +181,13 @@ static void look_up_all(const Tiles *tiles, const Lab *lab, const uint8_t *sourc
     }
 }
 
-/* An image whose contrast is evened out tile by tile.
+/* Equalise the contrast of an image tile by tile.
 
-   source, target: rows x columns x channels uint8, each row behind the other; one channel, or red, green and blue
-   down, across: tiles; clip: the limit, in times of an even count
+   source, target: rows x columns x channels uint8 without gaps; one channel, or red, green and blue
+   down, across: numbers of tiles; clip: the limit, as a multiple of the mean count
    lab: see lab.h
-   workspace: memory of `size` bytes for numbers of four: 3072 for each tile of a row, 256 for each tile, 8 for each column,
-   and 1280 */
+   workspace: `size` bytes for 3072 numbers of 4 bytes for each tile of a row, 256 for each tile, 8 for each column,
+              and 1280 more */
 KERNEL(clahe)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t down, int64_t across,
               double clip, const Lab *lab, uint8_t *workspace, int64_t size, uint8_t *target) {
     if (rows < 1 || columns < 1 || (channels != 1 && channels != COLOURS) || down < 1 || across < 1 || !(clip > 0))

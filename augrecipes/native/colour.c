@@ -1,11 +1,11 @@
-/* Colours of uint8 RGB images, bit for bit as OpenCV and albumentations compute them.
+/* Colour operations on uint8 RGB images, with the bits of OpenCV and albumentations.
 
-   What OpenCV does differs from one processor to another: it works through a row `lanes` pixels at a time and drops
-   fractions there, and rounds in what is left of the row; and where the processor has fused multiply-add, it uses it.
-   ops/opencv_variants.py finds out which (`lanes`, `fused`), and validate.py holds ops to OpenCV's. */
+   OpenCV's bits depend on the processor: it works through a row `lanes` pixels at a time, where it drops fractions,
+   and rounds in the rest of the row; and it uses fused multiply-add where the processor has it.
+   ops/opencv_variants.py finds out which (`lanes`, `fused`), and make_program.py compares these kernels with it. */
 
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC target("prefer-vector-width=512") /* hue takes a fifth less */
+#pragma GCC target("prefer-vector-width=512") /* 20 % faster hue */
 #endif
 
 #include <string.h>
@@ -22,11 +22,11 @@ static void turn_some(uint8_t (*restrict planes)[ACROSS], int64_t count, Shift b
         turn(planes, count, by, rounds, 0);
 }
 
-/* Hue, saturation and value shifted.
+/* Shift hue, saturation and value.
 
-   source, target: rows x columns x 3 uint8, each row behind the other; target may be source
+   source, target: rows x columns x 3 uint8 without gaps; target may be source
    hue: 0..179; saturation, value: -255..255
-   lanes: pixels that OpenCV takes at a time; fused: whether it fuses */
+   lanes: pixels that OpenCV processes together; fused: whether it uses fused multiply-add */
 KERNEL(hsv)(const uint8_t *source, int64_t rows, int64_t columns, int32_t hue, int32_t saturation, int32_t value,
             int64_t lanes, int32_t fused, uint8_t *target) {
     if (rows < 0 || columns < 0 || hue < 0 || hue >= 180 || lanes < 1)
@@ -44,14 +44,14 @@ KERNEL(hsv)(const uint8_t *source, int64_t rows, int64_t columns, int32_t hue, i
     return DONE;
 }
 
-enum { RED = 9798, GREEN = 19235, BLUE = 3735, HALF = 1 << 14 }; /* of 2^15 */
+enum { RED = 9798, GREEN = 19235, BLUE = 3735, HALF = 1 << 14 }; /* in 1/2^15 */
 
-/* Luma of a pixel as OpenCV has it. */
+/* Luma of a pixel with the bits of OpenCV. */
 static inline int32_t luma(uint8_t red, uint8_t green, uint8_t blue) {
     return (red * RED + green * GREEN + blue * BLUE + HALF) >> 15;
 }
 
-/* The same of many; `to` may be one of the colours. */
+/* The luma of many pixels; `to` may be one of the planes. */
 static void lumas(uint8_t (*planes)[ACROSS], int64_t count, uint8_t *to) {
     for (int64_t x = 0; x < count; x += LANES) {
         Shorts red = levels(planes[0] + x), green = levels(planes[1] + x), blue = levels(planes[2] + x);
@@ -67,7 +67,7 @@ KERNEL(luma_sum)(const uint8_t *source, int64_t count, int64_t *sum) {
         return REFUSED;
     for (int64_t at = 0; at < count; at += ACROSS) {
         int64_t some = MIN(ACROSS, count - at);
-        uint16_t part = 0; /* ACROSS times 255 fits */
+        uint16_t part = 0; /* ACROSS * 255 fits */
         take_apart(source + 3 * at, some, planes);
         lumas(planes, some, planes[0]);
         for (int64_t x = 0; x < some; x++)
@@ -78,7 +78,7 @@ KERNEL(luma_sum)(const uint8_t *source, int64_t count, int64_t *sum) {
     return DONE;
 }
 
-/* Every pixel's luma in its three places; target may be source. */
+/* Replace the three channels of every pixel by its luma; target may be source. */
 KERNEL(grey)(const uint8_t *source, int64_t count, uint8_t *target) {
     uint8_t planes[COLOURS][ACROSS];
     if (count < 0)

@@ -1,4 +1,4 @@
-/* What steps draw that change values and move no pixel: albumentations' own samplers, to the last bit. */
+/* Draws of steps that change values and move no pixel: those of albumentations' samplers, to the last bit. */
 
 #pragma once
 
@@ -16,7 +16,7 @@ static inline void draw_order(Drawing *d, double *to) {
     }
 }
 
-/* random.sample of few, by a list of those that are left. */
+/* random.sample of a short list, by a list of the remaining items. */
 static inline int draw_dropped(Drawing *d, const double *a, double *to) {
     int64_t left[MOST_CHANNELS], count = stream_randint(&d->stream, (int64_t)a[0], (int64_t)a[1]);
     if (a[1] >= (double)d->channels)
@@ -31,14 +31,14 @@ static inline int draw_dropped(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Polygons within a part of the image. */
+/* Random polygons within a region of the image. */
 static inline int draw_shadows(Drawing *d, const double *a, double *to) {
     int64_t count = stream_randint(&d->stream, (int64_t)a[4], (int64_t)a[5]);
     int64_t corners = (int64_t)a[6], each = 1 + 2 * corners;
     to[0] = (double)count;
     if (count > MOST_SHADOWS || corners > MOST_CORNERS)
         return 0;
-    for (int64_t k = 0; k < 2 * count; k++) { /* of each all places across, then all down */
+    for (int64_t k = 0; k < 2 * count; k++) { /* x of all corners, then y */
         double side = (double)(k % 2 ? d->rows : d->columns);
         int64_t least = (int64_t)(a[k % 2] * side), end = (int64_t)(a[2 + k % 2] * side);
         if (least >= end || least < 0 || (double)end > side)
@@ -51,7 +51,7 @@ static inline int draw_shadows(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Nine weights: some share of those of an effect, in place of a pixel as it is. */
+/* A kernel of 3 x 3: a mixture of the identity and an effect. */
 static inline void draw_weights(int64_t kind, Drawing *d, const double *a, double *to) {
     double share = stream_uniform(&d->stream, a[0], a[1]), amount = stream_uniform(&d->stream, a[2], a[3]);
     const double sharp[9] = {-1, -1, -1, -1, 8 + amount, -1, -1, -1, -1};
@@ -78,8 +78,8 @@ static inline double odd_number(Drawing *d, const double *a) {
     return a[0] == a[1] ? a[0] : a[0] + 2 * (double)stream_randint(&d->stream, 0, (int64_t)(a[1] - a[0]) / 2);
 }
 
-/* The pixels of a line through a square, each with the same weight. Libraries compute its direction differently in the last
-   bits: 0 where that decides. */
+/* The pixels of a line through a square, with equal weights. Libraries differ in the last bits of its direction: 0 if
+   they decide. */
 static inline int draw_motion(Drawing *d, const double *a, double *to) {
     int64_t side = (int64_t)odd_number(d, a), half = side / 2, count = 0;
     double angle = stream_uniform(&d->stream, a[2], a[3]) * (3.14159265358979323846 / 180);
@@ -88,7 +88,7 @@ static inline int draw_motion(Drawing *d, const double *a, double *to) {
     double along[2] = {sin(angle), cos(angle)}, moved[2] = {0, 0};
     if (side > WIDEST_FILTER)
         return 0;
-    for (int k = 1; k >= 0 && a[6]; k--) /* across, then down */
+    for (int k = 1; k >= 0 && a[6]; k--) /* x, then y */
         moved[k] = stream_uniform(&d->stream, -1, 1) * (double)half / 2;
     to[0] = (double)side;
     memset(to + 1, 0, (size_t)(side * side) * sizeof *to);
@@ -109,7 +109,7 @@ static inline int draw_motion(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Weights that come to 1. Libraries compute powers differently in their last bits: 0 where that decides. */
+/* Gaussian weights, of sum 1. Libraries differ in the last bits of exp: 0 if they decide. */
 static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
     double deviation = stream_uniform(&d->stream, a[0], a[1]), sum = 0, off = 4e-15;
     int64_t size = stream_randint(&d->stream, (int64_t)a[2], (int64_t)a[3]);
@@ -119,7 +119,7 @@ static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
     size += size % 2 == 0;
     to[0] = (double)size;
     if (size > MOST_WEIGHTS)
-        return 1; /* nobody looks at them */
+        return 1; /* they are not used */
     for (int64_t k = 0; k < size; k++) {
         double away = (double)(k - size / 2) / deviation;
         to[1 + k] = exp(-0.5 * (away * away));
@@ -134,7 +134,7 @@ static inline int draw_gaussian(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Draw; 0 where it is not known how. */
+/* Draw; 0 if this kind is unknown. */
 static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double *to) {
     switch (kind) {
     case DRAW_NUMBERS:
@@ -155,7 +155,7 @@ static inline int draw_colours(int64_t kind, Drawing *d, const double *a, double
             to[k] = k && !a[2] ? to[0] : (double)(float)philox_uniform(&d->philox, a[0], a[1]);
         return 1;
     case DRAW_SHIFTS:
-        philox_integer(&d->philox, SEEDS); /* the seed of a generator that is not asked */
+        philox_integer(&d->philox, SEEDS); /* numpy draws a seed here that is never used */
         for (int64_t k = 0; k < MIN(d->channels, 3); k++)
             to[k] = philox_uniform(&d->philox, a[2 * k], a[2 * k + 1]) * 255;
         return 1;

@@ -1,7 +1,8 @@
-/* The colours of an image changed: matrices, joined where nothing saturates between them, and what is no matrix.
+/* Colour operations on an image: consecutive matrices are merged where nothing saturates between them; the others are
+   hue shifts and tables.
 
-   tests/laws/job_in_numpy.py says what each operation means. Means and matrices are of whole numbers;
-   the rest is floating point in a given order, so every instruction set has the same bits. */
+   tests/laws/job_in_numpy.py defines each operation. Means and matrices are in integers; the rest is floating point
+   in a fixed order, so every instruction set has the same bits. */
 
 #pragma once
 
@@ -11,18 +12,18 @@
 #include "sampled.h"
 #include "matrix.h"
 
-enum { LARGEST = 1000000 }; /* number of an operation */
-enum { GRID = 32, FIT = 6 }; /* pixels along each side of what a matrix is fitted to; levels off there */
+enum { LARGEST = 1000000 }; /* the largest number of an operation */
+enum { GRID = 32, FIT = 6 }; /* the matrix is fitted to GRID x GRID pixels, and may be FIT levels off there */
 enum { SEEN = GRID * GRID };
 
-/* Levels, three rows of them for each row of the image; and what is still to be done to them. */
+/* An image as levels, three rows for each of its rows, and what is still to be done to them. */
 typedef struct {
     uint8_t *levels;
-    int64_t height, width, stride, top; /* top: its first row, in the result */
-    double rows[COLOURS][4]; /* the matrix that is pending, where `pending`, */
-    Matrix whole;            /* and that in whole numbers */
+    int64_t height, width, stride, top; /* top: its first row, within the result */
+    double rows[COLOURS][4]; /* the pending matrix, if `pending` */
+    Matrix whole;            /* the same in integers */
     int pending, measured;
-    double low, high, means[COLOURS]; /* of the levels as they stand, where `measured` */
+    double low, high, means[COLOURS]; /* of the current levels, if `measured` */
 } Image;
 
 static inline uint8_t *plane_of(const Image *p, int64_t y, int c) { return p->levels + (y * COLOURS + c) * p->stride; }
@@ -32,10 +33,10 @@ static void measure(Image *p) {
     if (p->measured)
         return;
     for (int c = 0; c < COLOURS; c++) {
-        Seen seen = {0, 0, least, most, {0}};
+        RunningStats seen = {0, 0, least, most, {0}};
         for (int64_t y = 0; y < p->height; y++)
-            look_at(&seen, plane_of(p, y, c), p->width);
-        add_up(&seen);
+            update_stats(&seen, plane_of(p, y, c), p->width);
+        flush_partial(&seen);
         least = seen.least, most = seen.most;
         p->means[c] = (double)seen.sum / (double)(p->height * p->width);
     }
@@ -46,7 +47,7 @@ static void measure(Image *p) {
     p->measured = 1;
 }
 
-/* Levels of row y from `x` on, up to ACROSS of them, with whatever is pending. */
+/* Levels of row y from `x` on, up to ACROSS of them, through the pending matrix. */
 static inline void take_levels(const Image *p, int64_t y, int64_t x, int64_t count, uint8_t (*restrict planes)[ACROSS]) {
     const uint8_t *red = plane_of(p, y, 0) + x, *green = plane_of(p, y, 1) + x, *blue = plane_of(p, y, 2) + x;
     if (p->pending)
@@ -58,7 +59,7 @@ static inline void take_levels(const Image *p, int64_t y, int64_t x, int64_t cou
     }
 }
 
-/* Carry out what is pending, and then a turn of the hue or tables where they are given. */
+/* Apply the pending matrix, and then a hue shift or tables, if given. */
 static void materialise(Image *p, const Shift *by, const Rounded *where, const uint8_t *tables) {
     uint8_t planes[COLOURS][ACROSS];
     if (!p->pending && !by && !tables)
@@ -78,7 +79,7 @@ static void materialise(Image *p, const Shift *by, const Rounded *where, const u
     p->pending = p->measured = 0;
 }
 
-/* Whether the pending matrix takes some level out of range, where an image would saturate. */
+/* Whether the pending matrix may take a level out of range, where an image would saturate. */
 static int may_clip(Image *p) {
     measure(p);
     for (int c = 0; c < COLOURS; c++) {
@@ -94,15 +95,15 @@ static int may_clip(Image *p) {
     return 0;
 }
 
-static void settle_what_clips(Image *p) {
+static void apply_if_clipping(Image *p) {
     if (p->pending && may_clip(p))
         materialise(p, NULL, NULL, NULL);
 }
 
-/* One more matrix, three rows of four; false where what is pending then has numbers that are too large. */
+/* Append a matrix, three rows of four; false if the numbers of the product are too large. */
 static int add_matrix(Image *p, const double *rows) {
     double result[COLOURS][4];
-    settle_what_clips(p);
+    apply_if_clipping(p);
     for (int c = 0; c < COLOURS; c++) {
         const double *row = rows + 4 * c;
         for (int k = 0; k < 4; k++) {
@@ -115,10 +116,10 @@ static int add_matrix(Image *p, const double *rows) {
     return in_whole_numbers(result, &p->whole);
 }
 
-/* Away from the mean luma. What is taken off at last makes rounding drop the fraction, and keep whole numbers. */
+/* Scale the distance from the mean luma. The offset of -0.499 makes rounding truncate fractions and keep integers. */
 static int add_contrast(Image *p, double factor) {
     double mean = 0;
-    settle_what_clips(p);
+    apply_if_clipping(p);
     measure(p);
     for (int c = 0; c < COLOURS; c++) {
         const double luma[COLOURS] = {0.299, 0.587, 0.114};
@@ -130,7 +131,8 @@ static int add_contrast(Image *p, double factor) {
     return add_matrix(p, rows);
 }
 
-/* Four equations, three times: by elimination, the largest of a column first. False where there is no solution. */
+/* Solve four equations for three right-hand sides, by Gaussian elimination with partial pivoting. False if they are
+   singular. */
 static int solve(double a[4][7]) {
     for (int k = 0; k < 4; k++) {
         int best = k;
@@ -151,7 +153,7 @@ static int solve(double a[4][7]) {
     return 1;
 }
 
-/* Of two lists of levels. */
+/* The dot product of two lists of levels. */
 static int32_t product(const uint8_t *restrict a, const uint8_t *restrict b) {
     int32_t sum = 0;
     for (int i = 0; i < SEEN; i++)
@@ -159,14 +161,14 @@ static int32_t product(const uint8_t *restrict a, const uint8_t *restrict b) {
     return sum;
 }
 
-/* A turn of the hue as a matrix that is fitted to some of the image; false where it does not fit them. */
+/* Fit a matrix to a hue shift, by least squares over some pixels of the image; false if it is too far off there. */
 static int fit(Image *p, Shift by, double rows[12]) {
-    /* The levels that are seen, ones, and what becomes of the levels: products of all of them, summed, are exact. */
+    /* The levels of these pixels, ones, and the shifted levels: integer sums of products of any two are exact. */
     uint8_t known[7][SEEN], planes[COLOURS][ACROSS], off = 0;
     double a[4][7];
     if (p->height < 2 * GRID || p->width < 2 * GRID)
         return 0;
-    settle_what_clips(p);
+    apply_if_clipping(p);
     for (int64_t y = 0, at = 0; y < GRID; y++)
         for (int64_t x = 0; x < GRID; x++, at++)
             for (int c = 0; c < COLOURS; c++)
@@ -184,7 +186,7 @@ static int fit(Image *p, Shift by, double rows[12]) {
             memcpy(known[4 + c] + at, planes[c], ACROSS);
     }
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 7; j++) /* images of one colour have no one fit */
+        for (int j = 0; j < 7; j++) /* singular for images of one colour */
             a[i][j] = j < i ? a[j][i] : (double)product(known[i], known[j]) + (i == j ? 1e-3 : 0.0);
     if (!solve(a))
         return 0;
@@ -205,12 +207,12 @@ static int fit(Image *p, Shift by, double rows[12]) {
     return off <= FIT;
 }
 
-/* False where a matrix has numbers that are too large. */
+/* Append an operation; false if a matrix has numbers that are too large. */
 static int add(Image *p, const Operation *o) {
     const double *n = o->numbers;
     double fitted[12];
     Shift by = {(int32_t)n[0], 0, 0};
-    const Rounded where = {(int64_t)n[3], (int64_t)n[4], (int64_t)n[5], (int64_t)n[6]}; /* of COLOUR_HUE and COLOUR_HSV */
+    const Rounded where = {(int64_t)n[3], (int64_t)n[4], (int64_t)n[5], (int64_t)n[6]}; /* for COLOUR_HUE and COLOUR_HSV */
     switch (o->kind) {
     case COLOUR_MATRIX: return add_matrix(p, n);
     case COLOUR_CONTRAST: return add_contrast(p, n[0]);

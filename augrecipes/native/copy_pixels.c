@@ -1,12 +1,12 @@
-/* Pixels of a turned, mirrored or cut image in the order of its rows: what numpy does value by value.
+/* Copies the pixels of a rotated, mirrored or cropped view in row order, for which numpy works value by value.
 
-   Beside compiler/kernels/deep_steps.py. */
+   Used by compiler/kernels/deep_steps.py. */
 
 #include <string.h>
 
 #include "kernels.h"
 
-enum { TILE = 16, MOST_BYTES = 128 }; /* pixels along a side; bytes of one */
+enum { TILE = 16, MOST_BYTES = 128 }; /* TILE: pixels of a side; MOST_BYTES: of a pixel */
 
 static inline __attribute__((always_inline)) void copy_tile(const uint8_t *from, int64_t row, int64_t pixel, int64_t height,
                                                             int64_t width, int64_t bytes, uint8_t *to, int64_t down) {
@@ -15,13 +15,15 @@ static inline __attribute__((always_inline)) void copy_tile(const uint8_t *from,
             memcpy(to + y * down + x * bytes, from + y * row + x * pixel, (size_t)bytes);
 }
 
-/* Sizes that compilers know: one to four channels of one, two or four bytes. */
+/* Sizes for which the compiler unrolls the copy: one to four channels of one, two or four bytes. */
 #define KNOWN(n)                                                                                                       \
     case n:                                                                                                            \
         copy_tile(from, row, pixel, tall, wide, n, at, down);                                                          \
         break;
 
-/* from:  the first of height x width pixels of some bytes; row, pixel: from one to the next, in bytes
+/* Copy a view.
+
+   image: the first of height x width pixels; row, pixel: bytes from one to the next; bytes: of a pixel
    to:    height x width x bytes */
 KERNEL(copy_pixels)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width, int64_t bytes,
                     uint8_t *to) {

@@ -1,19 +1,19 @@
-/* Random words by counting: word i of a key is a hash of both, so that any of them can be made, in any order. */
+/* Counter-based random words: word i of a key is a hash of both, so that any of them can be computed, in any order. */
 
 #pragma once
 
 #include "lanes.h"
 
-/* 64 bits that are a sample's and a step's alone, in two halves. */
+/* A key of 64 bits, unique to a sample and a step, in two halves. */
 typedef struct {
     uint32_t one, two;
 } Key;
 
-enum { SOME = 256 }; /* numbers that are made at once: a multiple of 2 * LANES */
+enum { SOME = 256 }; /* numbers that are computed together: a multiple of 2 * LANES */
 
 static inline Key key_of(int64_t key) { return (Key){(uint32_t)key, (uint32_t)((uint64_t)key >> 32)}; }
 
-/* The words of some numbers: two rounds of shift and multiply (Wellons's lowbias32), with the key put in at two places. */
+/* Hash some indices: two rounds of shift and multiply (Wellons's lowbias32), into which the key is added twice. */
 static inline Words hashed(Key key, Words at) {
     at += key.one;
     at ^= key.two >> 16 | key.two << 16;
@@ -25,7 +25,7 @@ static inline Words hashed(Key key, Words at) {
     return at ^ at >> 16;
 }
 
-/* The words from number `first` on. */
+/* The words with the indices from `first` on. */
 static inline Words words_from(Key key, uint32_t first) {
     Words at;
     for (int i = 0; i < LANES; i++)

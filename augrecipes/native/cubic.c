@@ -1,9 +1,10 @@
-/* Bicubic resize of three channels: a separable filter of 4 x 4 taps (Keys 1981, a = -0.75), rows first, then columns.
+/* Bicubic resize of three channels: a separable filter of 4 x 4 taps (Keys 1981, a = -0.75), rows first, then
+   columns.
 
-   Bits: those of the AVX-512 primitives that OpenCV calls: float32 with fused multiply-add; distances are rounded to
-   float before the polynomial, weights after it. On other processors OpenCV adds up in another order:
-   compiler/kernels/opencv_bits.py probes that, and leaves to OpenCV what this refuses. Of the last four rows filtered
-   along columns each is kept (`Held`), as the next row of the result mostly needs them again.
+   Bits: those of the AVX-512 code that OpenCV calls: float32 with fused multiply-add; distances are rounded to float
+   before the polynomial, weights after it. On other processors OpenCV adds in another order:
+   compiler/kernels/opencv_bits.py probes that, and leaves to OpenCV what this kernel refuses. The last four
+   horizontally filtered rows are kept (`Held`), because the next row of the result needs most of them again.
    Law: tests/laws/test_kernels.py (row `cubic`), tests/laws/test_hard_images.py. */
 
 #include "lanes.h"
@@ -11,21 +12,21 @@
 #include "sampled.h"
 #include "windows.h"
 
-#if defined(X86) && defined(__FMA__) /* elsewhere OpenCV adds up in another order */
+#if defined(X86) && defined(__FMA__) /* on other processors OpenCV adds in another order */
 
-/* Columns that are made at a time; numbers that a pixel takes up; pixels that are made together, and put down together,
-   in bytes. */
+/* Columns at a time; floats of a pixel; taps; pixels that are filtered together; pixels that are stored together;
+   bytes that are loaded for a pixel. */
 enum { ACROSS = 128, FOUR = 4, TAPS = 4, TOGETHER = LANES / FOUR, PUT = 4, BYTES = 16 };
 
-/* Columns of the result, some at a time: the first of the four pixels about each one, and what these weigh, each weight
-   four times. From `first` to `last` all four lie in the image. */
+/* Some columns of the result: the first of the four source pixels of each, and their weights, each of them four
+   times. From `first` to `last` all four are inside the image. */
 typedef struct {
     int64_t at[ACROSS + PUT];
     float weights[TAPS][FOUR * (ACROSS + PUT)];
     int64_t first, last;
 } Columns;
 
-/* Four rows between their columns, and which ones these are. */
+/* Four horizontally filtered rows, and their row numbers. */
 typedef struct {
     float values[TAPS][FOUR * (ACROSS + PUT)];
     int64_t rows[TAPS];
@@ -35,8 +36,8 @@ static inline float polynomial(double d, double a, double b, double c, double e)
     return (float)(((a * d + b) * d + c) * d + e);
 }
 
-/* The first of the four pixels about one of the result, and what they weigh: distances are rounded to float, and weights
-   only when they are known. */
+/* The first of the four source pixels of a pixel, and their weights: distances are rounded to float before the
+   polynomial, weights after it. */
 static inline int64_t place(int64_t to, double scale, float weights[TAPS]) {
     double at = ((double)to + 0.5) * scale - 0.5, below = floor(at);
     float behind = (float)(at - below), first = 1.0f + behind, last = 2.0f - behind;
@@ -60,7 +61,7 @@ static void find_columns(Columns *c, int64_t left, int64_t count, double scale, 
     }
 }
 
-/* Pixels whose four lie about the border of the image, or anywhere. */
+/* Filter pixels one by one, wherever their four source pixels are, also across the border. */
 static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, const uint8_t *row, int64_t columns,
                                     float *to) {
     for (; x < end; x++)
@@ -74,7 +75,7 @@ static inline void blend_one_by_one(const Columns *c, int64_t x, int64_t end, co
         }
 }
 
-/* TOGETHER pixels: of each, the BYTES from its first one on. */
+/* Filter TOGETHER pixels: BYTES are loaded for each, from its first source pixel on. */
 static inline void blend_together(const Columns *c, int64_t x, const uint8_t *row, float *to) {
     const int64_t *at = c->at + x;
     Floats v[TAPS], w[TAPS];
@@ -89,7 +90,7 @@ static inline void blend_together(const Columns *c, int64_t x, const uint8_t *ro
     memcpy(to + FOUR * x, &sums, sizeof sums);
 }
 
-/* PUT pixels of a row of the result. */
+/* Filter vertically, and store PUT pixels of a row of the result. */
 static inline void put(const Held *h, const int *order, const Floats *w, int64_t x, uint8_t *to) {
     Ints near[PUT / TOGETHER];
     for (int n = 0; n < PUT / TOGETHER; n++) {
@@ -109,7 +110,7 @@ static inline void put(const Held *h, const int *order, const Floats *w, int64_t
     _mm_storeu_si128((__m128i *)(void *)to, bytes);
 }
 
-/* One row between its columns; `end`: of the bytes that may be read. */
+/* Filter one row horizontally; `end`: of the bytes that may be read. */
 static inline void blend_columns(const Columns *c, int64_t count, const uint8_t *row, const uint8_t *end, int64_t columns,
                                  float *to) {
     int64_t x = MIN(c->first, count), last = x + MAX(c->last - x, 0) / TOGETHER * TOGETHER;
@@ -135,7 +136,7 @@ static inline void blend_rows(const Held *h, const int *order, const float *weig
     }
 }
 
-/* Three channels. */
+/* Three channels only. */
 RESIZE(cubic) {
     if (r->channels != COLOURS)
         return REFUSED;
@@ -150,7 +151,7 @@ RESIZE(cubic) {
             float weights[TAPS];
             int order[TAPS];
             int64_t first = place(r->top + y, down, weights);
-            for (int k = 0; k < TAPS; k++) { /* rows that follow one another lie in different places */
+            for (int k = 0; k < TAPS; k++) { /* consecutive rows have different slots */
                 int64_t row = MIN(MAX(first + k, 0), r->rows - 1);
                 int at = order[k] = (int)(row % TAPS);
                 if (h.rows[at] != row)

@@ -1,22 +1,23 @@
-/* The sink of every depth: of images of uint8, uint16 or float32 and up to 32 channels, to any type of an output.
+/* The sink for every depth: images of uint8, uint16 or float32 with up to 32 channels, to any output type.
 
-   Beside compiler/kernels/sink.py, which defines it: (value - low) * scale + shift in float32, rounded after each of the
-   three; whole numbers are then rounded to even and held within 0..top. The kernel `sink` is quicker where it applies. */
+   compiler/kernels/sink.py defines it: (value - low) * scale + shift in float32, rounded after each of the three
+   operations; integers are then rounded half to even and clipped to 0..top. The kernel `sink` is faster where it
+   applies. */
 
 #include "floats.h"
 #include "registers.h"
 #include "rounding.h"
 
-enum { MOST = 32, SOME = 256, FEW = 32 }; /* channels; pixels of a row at a time, and of one whose pixels lie rows apart */
+enum { MOST = 32, SOME = 256, FEW = 32 }; /* MOST: channels; SOME: pixels at a time, FEW where they are rows apart */
 
-/* An image of some type, and an affine map for each channel. */
+/* An image, and an affine map for each channel. */
 typedef struct {
     int64_t pixel;
     int32_t channels, type;
     float low, scale[MOST + PART], shift[MOST + PART];
 } Deep;
 
-/* A plane of a result, from its first value on; `across` from pixel to pixel, in elements. */
+/* A plane of a result; `across`: elements from pixel to pixel. */
 typedef struct {
     void *at;
     int64_t across;
@@ -38,7 +39,7 @@ static inline float value_at(const uint8_t *at, int32_t type) {
 #if defined(X86)
 static inline __m128 four_at(const uint8_t *at) { return _mm_loadu_ps((const float *)(const void *)at); }
 
-/* Four whole numbers each of two pixels, as 16 bits. */
+/* Load four integers of each of two pixels, as 16 bits. */
 static inline __m128i two_at(const uint8_t *from, int64_t apart, int32_t type) {
     int32_t a, b;
     if (type == UINT16)
@@ -56,9 +57,9 @@ static inline FloatRegister in_each(const float *four) {
 #endif
 }
 
-enum { PIXELS = sizeof(FloatRegister) / sizeof(float) }; /* at once */
+enum { PIXELS = sizeof(FloatRegister) / sizeof(float) }; /* pixels at a time */
 
-/* Four values each of pixels that are `apart` from one another, as many as fill a register. */
+/* Load four values of each of PIXELS pixels that are `apart` bytes apart. */
 static inline FloatRegister fours_at(const uint8_t *from, int64_t apart, int32_t type) {
 #if defined(__AVX512F__)
     if (type == FLOAT32) {
@@ -75,7 +76,7 @@ static inline FloatRegister fours_at(const uint8_t *from, int64_t apart, int32_t
 #endif
 }
 
-/* N channels of some pixels from `c` on, of which four are read, turned into planes. */
+/* Transpose N channels, from `c` on, of some pixels to planes; four channels are loaded. */
 static inline __attribute__((always_inline)) void turn_pixels(const Deep *d, const uint8_t *from, int32_t type, int32_t n,
                                                               int32_t c, float *const *to, int64_t x) {
     const FloatRegister low = X86(set1_ps)(d->low), scale = in_each(d->scale + c), shift = in_each(d->shift + c);
@@ -94,20 +95,20 @@ static inline __attribute__((always_inline)) void turn_pixels(const Deep *d, con
 }
 #endif
 
-/* Pixels of one row, N of their channels from `c` on, as planes: to[k][x]. `last`: no row lies behind it in memory. */
+/* Load N channels, from `c` on, of the pixels of one row as planes to[k][x]. `last`: no row follows in memory. */
 static inline __attribute__((always_inline)) void take(const Deep *d, const uint8_t *from, int64_t count, int last,
                                                        int32_t type, int32_t n, int32_t c, float *const *to) {
     const int64_t size = size_of(type), pixel = d->pixel;
     int64_t x = 0;
     from += c * size;
-    if (n == 1 && pixel == size) /* compilers know what to do */
+    if (n == 1 && pixel == size) /* compilers vectorise this */
         for (; x < count; x++)
             to[0][x] = (value_at(from + x * size, type) - d->low) * d->scale[c] + d->shift[c];
     if (n == 1 && pixel == -size)
         for (; x < count; x++)
             to[0][x] = (value_at(from - x * size, type) - d->low) * d->scale[c] + d->shift[c];
 #if defined(X86)
-    /* Four values are read where fewer are: not of a pixel that may be the last in memory. */
+    /* Four values are loaded even where fewer are wanted: not of a pixel that may be the last in memory. */
     int64_t spare = n < PART && last, begin = pixel < 0 ? spare : 0, end = count - (pixel > 0 ? spare : 0);
     if (n > 1 && (pixel >= n * size || -pixel >= n * size)) {
         for (; x < begin && x < count; x++)
@@ -133,7 +134,7 @@ static void take_some(const Deep *d, const uint8_t *from, int64_t count, int las
         TAKE_TYPE(FLOAT32)
 }
 
-/* Values whose channels take turns, in the order in which they lie; scales and shifts repeat theirs. */
+/* Convert interleaved values in memory order; `scales` and `shifts` repeat those of the channels. */
 static inline __attribute__((always_inline)) void take_turns(const uint8_t *restrict from, int64_t count, int32_t type,
                                                              float low, const float *restrict scales,
                                                              const float *restrict shifts, float *restrict to) {
@@ -142,7 +143,7 @@ static inline __attribute__((always_inline)) void take_turns(const uint8_t *rest
 }
 
 static inline float held_within(float value, float top) {
-    value = value > 0 ? value : 0; /* what is no number is none */
+    value = value > 0 ? value : 0; /* NaN becomes 0 */
     return value < top ? value : top;
 }
 
@@ -182,14 +183,14 @@ static void put(const float *restrict values, int64_t count, Plane plane) {
     }
 }
 
-/* One image, H x W x C with C of 1 to 32, wherever it lies.
+/* Write one image, H x W x C with C of 1 to 32, in any memory order.
 
-   image:        its first pixel, of `type` UINT8, UINT16 or FLOAT32; row, pixel: its strides in bytes; channels lie side
-                 by side
-   low:          taken from each value first
+   image:        its first pixel, of `type` UINT8, UINT16 or FLOAT32; row, pixel: strides in bytes; channels are
+                 contiguous
+   low:          subtracted from each value first
    scale, shift: one for each channel; a scale of 1 and a shift of -0.0 change nothing
-   top:          the highest of whole numbers
-   valid:        bytes, H x W with their strides: 0 where a pixel is no data, and leaves as 0; or NULL
+   top:          the greatest integer
+   valid:        bytes, H x W with their strides: 0 for a pixel without data, which becomes 0; or NULL
    target:       of type `to`: UINT8, UINT16, FLOAT32, FLOAT32_FAR or FLOAT16
    down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements */
 KERNEL(deep_sink)(const uint8_t *image, int32_t type, int64_t row, int64_t pixel, int64_t height, int64_t width,
@@ -208,10 +209,10 @@ KERNEL(deep_sink)(const uint8_t *image, int32_t type, int64_t row, int64_t pixel
     memcpy(d.scale, scale, (size_t)channels * sizeof *scale);
     memcpy(d.shift, shift, (size_t)channels * sizeof *shift);
     const int64_t size = to == UINT8 ? 1 : to == FLOAT32 ? 4 : 2, lines = (pixel < 0 ? -pixel : pixel) > SOME;
-    const int close = -4 * size_of(type) < row && row < 4 * size_of(type); /* rows may lie one in another */
+    const int close = -4 * size_of(type) < row && row < 4 * size_of(type); /* rows may overlap or interleave */
     const int64_t turn = SOME / channels * channels, most = lines ? FEW : SOME;
     float planes[PART][SOME], scales[SOME], shifts[SOME];
-    if (!valid && pixel == channels * size_of(type) && across == channels && apart == 1) { /* in the order they lie */
+    if (!valid && pixel == channels * size_of(type) && across == channels && apart == 1) { /* in memory order */
         for (int64_t i = 0; i < turn; i++)
             scales[i] = scale[i % channels], shifts[i] = shift[i % channels];
         for (int64_t y = 0; y < height; y++)
@@ -231,7 +232,7 @@ KERNEL(deep_sink)(const uint8_t *image, int32_t type, int64_t row, int64_t pixel
             }
         return DONE;
     }
-    /* Where pixels lie rows apart few columns at a time, so that what is read with each of them is still at hand. */
+    /* Where neighbouring pixels are rows apart, few columns at a time keep their cache lines in use. */
     for (int64_t part = 0; part < width; part += lines ? FEW : width)
         for (int64_t y = 0, bottom = row > 0 ? height - 1 : 0; y < height; y++)
             for (int64_t left = part; left < (lines ? MIN(part + FEW, width) : width); left += most) {

@@ -1,15 +1,15 @@
-/* Discs painted over an image one after another, each of which takes the levels under it through one table.
+/* Paints discs over an image one after another; each applies the same table to the levels under it.
 
-   What a pixel becomes depends only on how many discs lie over it: they are counted first, by where they begin and end
-   in each row. A table that never lowers a level has come to rest after so many turns as there are levels. */
+   A pixel depends only on the number of discs over it: they are counted first, by their start and end in each row. A
+   table that never lowers a level is at rest after at most as many applications as there are levels. */
 
 #include "kernels.h"
 
 #include <string.h>
 
 
-/* Count where discs begin and end. */
-static void lay(int64_t rows, int64_t columns, const int32_t *places, int64_t count, const int32_t *spans,
+/* Count the starts and ends of discs in each row. */
+static void count_ends(int64_t rows, int64_t columns, const int32_t *places, int64_t count, const int32_t *spans,
                 const int32_t *starts, int32_t least, int32_t *ends) {
     for (int64_t k = 0; k < count; k++) {
         int64_t at_x = places[3 * k], at_y = places[3 * k + 1], radius = places[3 * k + 2];
@@ -24,14 +24,14 @@ static void lay(int64_t rows, int64_t columns, const int32_t *places, int64_t co
     }
 }
 
-/* Discs painted into an image.
+/* Paint discs into an image.
 
-   image: rows x columns x channels uint8, each row behind the other
-   places: count x 3: x, y and radius of each disc, of which all are numbers of int16
-   spans, starts, least: of a disc of some radius: from starts[radius - least] on, 2 * radius + 1 pairs: where its rows
-   begin and stop, from its middle
-   table: what becomes of 256 levels, of none a lower one
-   turns: workspace for 256 x 256; ends: workspace for rows x (columns + 1) */
+   image:  rows x columns x channels uint8 without gaps
+   places: count x 3: x, y and radius of each disc, within int16
+   spans, starts, least: the shape of a disc by its radius: from starts[radius - least] on, 2 * radius + 1 pairs with the
+           start and end of each of its rows, relative to the centre
+   table:  256 levels, none below its index
+   turns:  workspace of 256 x 256; ends: workspace of rows x (columns + 1) */
 KERNEL(discs)(uint8_t *image, int64_t rows, int64_t columns, int64_t channels, const int32_t *places, int64_t count,
               const int32_t *spans, const int32_t *starts, int32_t least, const uint8_t *table, uint8_t *turns,
               int32_t *ends) {
@@ -44,7 +44,7 @@ KERNEL(discs)(uint8_t *image, int64_t rows, int64_t columns, int64_t channels, c
             return REFUSED;
     }
     memset(ends, 0, (size_t)(rows * (columns + 1)) * sizeof *ends);
-    lay(rows, columns, places, count, spans, starts, least, ends);
+    count_ends(rows, columns, places, count, spans, starts, least, ends);
     for (int64_t y = 0; y < rows; y++) {
         int32_t over = 0;
         for (int64_t x = 0; x < columns; x++, image += channels) {

@@ -1,7 +1,7 @@
-/* Images that are bent: along a grid whose columns and rows are stretched, or as by a lens. Where each pixel is taken
-   from is found a line, or some rows, at a time.
+/* Distortions of an image: along a grid with columns and rows of varying width, or as by a lens. The source places
+   are computed a line, or some rows, at a time.
 
-   The bits of these places are albumentations'. */
+   They have the bits of albumentations. */
 
 #pragma once
 
@@ -10,11 +10,11 @@
 #include "near.h"
 #include "warped.h"
 
-enum { AT_ONCE = 16 }; /* rows whose places are found before they are read */
+enum { AT_ONCE = 16 }; /* rows whose places are computed together */
 
 EXPORT int32_t JOIN(lens, ISA)(int64_t, int64_t, double, int64_t, int64_t, double *, float *, float *);
 
-/* `count` places from `first` to `last`, as numpy spreads them. */
+/* `count` places from `first` to `last`, as numpy.linspace has them. */
 static inline void spread(double first, double last, int64_t count, float *to) {
     double all = last - first, parts = (double)(count - 1), apart = all / parts;
     for (int64_t k = 0; k < count; k++)
@@ -22,7 +22,7 @@ static inline void spread(double first, double last, int64_t count, float *to) {
     to[count - 1] = (float)last;
 }
 
-/* Where the pixels of a side are taken from, whose parts are so long. */
+/* The source places of the pixels of a side whose parts have these lengths. */
 static inline void stretch(int64_t size, int parts, const double *lengths, float *to) {
     int64_t part = size / parts;
     double before = 0;
@@ -38,7 +38,7 @@ static inline void stretch(int64_t size, int parts, const double *lengths, float
     }
 }
 
-/* Bend the image by what was drawn. */
+/* Distort the image with the drawn parameters. */
 static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
@@ -71,7 +71,7 @@ static inline int64_t distort(Run *run, const Step *step, const double *drawn) {
     return DONE;
 }
 
-/* The places of a side's pixels, in 1/65536 px, and behind them those of a block; NULL where there is no memory. */
+/* The source places of a side's pixels, in 1/65536 px, padded by a block; NULL if there is no memory. */
 static inline const int32_t *grid_places(Run *run, int64_t size, int parts, const double *lengths) {
     float *found = (float *)arena_alloc(run, size * (int64_t)sizeof *found);
     int32_t *to = found ? (int32_t *)arena_alloc(run, (size + BLOCK) * (int64_t)sizeof *to) : 0;
@@ -83,8 +83,8 @@ static inline const int32_t *grid_places(Run *run, int64_t size, int parts, cons
     return to;
 }
 
-/* Leave it to a job to bend the image by what was drawn: so it is sampled with what is behind it. Labels are not. What is
-   before it is made. */
+/* Make the distortion part of a job, so that the image is resampled once together with the warps after it; labels are
+   distorted at once. Anything pending before it is resampled first. */
 static inline int64_t bend(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     Job *job = &run->merging->job;

@@ -1,4 +1,4 @@
-/* What a step that draws has: its generators, and the image that it sees. */
+/* The state with which a step draws: its generators, and the size of the image. */
 
 #pragma once
 
@@ -12,12 +12,12 @@ typedef struct {
     Stream stream;
     Philox philox;
     int64_t rows, columns, channels;
-    uint64_t here; /* 64 bits that are the step's and the sample's alone: where the Stream begins */
-    int alternates; /* from epoch to epoch: `here` says all */
+    uint64_t here; /* 64 bits unique to the step and the sample: where the Stream begins */
+    int alternates; /* whether draws alternate from epoch to epoch: `here` decides all of them */
 } Drawing;
 
-/* A step that alternates starts where it does in epoch 0, and from epoch to epoch its first word moves on by `turn`, an
-   equal part of all words. */
+/* A step that alternates starts as in epoch 0, and its first word advances by `turn`, an equal share of all words,
+   from epoch to epoch. */
 static inline Drawing keyed_drawing(const Program *program, const Step *step, const Sample *s) {
     uint64_t tile = step->shared ? 0 : s->tile, epoch = step->turn ? 0 : program->epoch;
     uint64_t hash = hash_with(hash_with(hash_with(GOLDEN, epoch), s->index), tile);

@@ -1,4 +1,4 @@
-/* What steps draw that bend an image: how far each part of a grid reaches, in the order of albumentations' samplers. */
+/* Draws of distortions: the length of each part of a grid, in the order of albumentations' samplers. */
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 #include "drawing.h"
 
-/* The sum of up to 128 numbers in the order in which numpy adds. */
+/* The sum of up to 128 numbers in the order of numpy (pairwise, unrolled by eight). */
 static inline double sum_of(const double *a, int count) {
     double eight[8], sum = 0;
     if (count < 8) {
@@ -25,7 +25,7 @@ static inline double sum_of(const double *a, int count) {
     return sum;
 }
 
-/* Lengths of parts, so that together they are as long as the side: the last one is what a division leaves. */
+/* Scale the lengths of parts so that they fill the side; the last one is the remainder. */
 static inline void fit_parts(int64_t size, int parts, double *lengths) {
     int64_t part = size / parts, last = MIN(size, (parts + 1) * part) - parts * part;
     lengths[parts] *= (double)last / (double)part;
@@ -34,8 +34,8 @@ static inline void fit_parts(int64_t size, int parts, double *lengths) {
         lengths[k] *= factor;
 }
 
-/* The lengths of parts across, and of those down, each of them once more for what a division leaves; 0 where a part would
-   have no pixel. */
+/* The lengths of parts across, and of those down, each list followed by the remainder; 0 if a part would have no
+   pixel. */
 static inline int draw_grid(Drawing *d, const double *a, double *to) {
     int parts = (int)a[0];
     if (parts > MOST_PARTS || d->columns < parts || d->rows < parts)

@@ -1,5 +1,5 @@
-/* Where holes are, as albumentations' samplers place them: how many; then of each one number: x_min, y_min, x_max and
-   y_max, of which each takes thirteen bits. */
+/* Holes as albumentations' samplers place them: their number; then each packed into one number: x_min, y_min, x_max
+   and y_max of thirteen bits each. */
 
 #pragma once
 
@@ -11,13 +11,13 @@ static inline double as_number(const int64_t *hole) {
     return (double)(((hole[0] << CORNER_BITS | hole[1]) << CORNER_BITS | hole[2]) << CORNER_BITS | hole[3]);
 }
 
-/* x_min, y_min, x_max, y_max. */
+/* Unpack x_min, y_min, x_max and y_max. */
 static inline void hole_of(double number, int64_t *to) {
     for (int k = 3, at = 0; k >= 0; k--, at += CORNER_BITS)
         to[k] = (int64_t)number >> at & (FARTHEST - 1);
 }
 
-/* A whole number, least <= found < end, of Generator.integers. */
+/* Generator.integers: least <= n < end. */
 static inline double whole_number(Philox *n, int64_t least, int64_t end) {
     return (double)(least + philox_integer(n, (uint32_t)(end - least)));
 }
@@ -29,7 +29,7 @@ static inline int draw_holes(Drawing *d, const double *a, double *to) {
     to[0] = (double)count;
     if (count > MOST_HOLES || d->rows < 1 || d->columns < 1 || MAX(d->rows, d->columns) >= FARTHEST)
         return 0;
-    for (int axis = 0; axis < 2; axis++) { /* of y, then of x */
+    for (int axis = 0; axis < 2; axis++) { /* y, then x */
         double least = a[2 + 2 * axis], most = a[3 + 2 * axis];
         int64_t low = (int64_t)least, end = (int64_t)(MIN(most, sides[axis]) + 1);
         if (!a[6] && low >= end)
@@ -50,7 +50,7 @@ static inline int draw_holes(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* Where the cells of a side begin, in a random order of their sizes, and where the last one ends. */
+/* The starts of the cells of a side, whose sizes are shuffled, and the end of the last. */
 static inline int draw_cells(Drawing *d, int64_t size, int64_t count, int64_t *to) {
     double sizes[MOST_CELLS];
     if (count < 1 || count > MOST_CELLS || count > size)
@@ -64,9 +64,9 @@ static inline int draw_cells(Drawing *d, int64_t size, int64_t count, int64_t *t
     return 1;
 }
 
-/* A hole in each cell of a grid. a[0], a[1]: how many rows and columns it has; or 0, and it has squares of a[2] up to below
-   a[3] px; or 0, and a tenth of the image. a[4]: the part of a cell that is a hole; a[5]: whether it lies anywhere in
-   it; or so far below, and to the right: a[6], a[7]. */
+/* A hole in each cell of a grid. a[0], a[1]: its rows and columns, or 0; a[2], a[3]: cells are squares of a[2] to
+   below a[3] px, or 0: cells are a tenth of the image. a[4]: the hole's fraction of a cell; a[5]: whether its place
+   is random; a[6], a[7]: otherwise its offset down and right. */
 static inline int draw_grid_of_holes(Drawing *d, const double *a, double *to) {
     int64_t sizes[2] = {d->rows, d->columns}, counts[2] = {(int64_t)a[0], (int64_t)a[1]}, edges[2][MOST_CELLS + 1];
     int64_t holes[MOST_HOLES][4];

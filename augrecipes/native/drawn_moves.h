@@ -1,10 +1,10 @@
-/* What steps draw that move pixels: windows, sides, scales and borders, as albumentations' samplers place them. */
+/* Draws of steps that move pixels: windows, sides, scales and borders, as albumentations' samplers place them. */
 
 #pragma once
 
 #include "drawing.h"
 
-/* x_min, y_min, x_max, y_max of a window, placed by two numbers of 0 to 1. */
+/* x_min, y_min, x_max, y_max of a window, placed by two numbers in [0, 1]. */
 static inline void place_window(const Drawing *d, int64_t height, int64_t width, double down, double across, double *to) {
     height = MIN(height, d->rows), width = MIN(width, d->columns);
     int64_t y = (int64_t)((double)(d->rows - height + 1) * down), x = (int64_t)((double)(d->columns - width + 1) * across);
@@ -36,13 +36,14 @@ static inline void resized_crop(Drawing *d, const double *a, double *to) {
     centre_window(d, (int64_t)height, (int64_t)width, to);
 }
 
-/* By how much a side is to grow, before and behind the image: to a least size, or a multiple of a divisor; -1: neither. */
+/* Padding before and after a side: to a minimum size, or to a multiple of a divisor; -1: neither. */
 static inline void grow_side(int64_t size, int64_t least, int64_t divisor, double *to) {
     int64_t more = least >= 0 ? MAX(least - size, 0) : divisor > 0 && size % divisor ? divisor - size % divisor : 0;
     to[0] = (double)(more / 2), to[1] = (double)(more - more / 2);
 }
 
-/* A border of so many rows above, below, columns before, behind, where it is to go; 0 where that is nowhere. */
+/* Distribute a border (rows above and below, columns before and after) by the position of the image; 0 if that is
+   unknown. */
 static inline int move_border(Drawing *d, int64_t to_where, double *sides) {
     double rows = sides[0] + sides[1], columns = sides[2] + sides[3];
     if (to_where == CENTER)
@@ -64,7 +65,7 @@ static inline int draw_padding(Drawing *d, const double *a, double *to) {
     return move_border(d, (int64_t)a[4], to);
 }
 
-/* What is added before a window of height x width is cut, if it may be; the image is that large then. */
+/* Padding before a crop of height x width, if the step pads; the image has the padded size then. */
 static inline int pad_first(Drawing *d, const double *a, double *sides) {
     for (int k = 0; k < 4; k++)
         sides[k] = 0;
@@ -80,7 +81,7 @@ static inline int pad_first(Drawing *d, const double *a, double *sides) {
     return 1;
 }
 
-/* A window that is always the same, with so much added before that it lies in the image. */
+/* A fixed window, with the padding that makes the image contain it. */
 static inline int padded_box(Drawing *d, const double *a, double *to) {
     int64_t rows = MAX((int64_t)a[3] - d->rows, 0), columns = MAX((int64_t)a[2] - d->columns, 0);
     double *sides = to + 4;
@@ -94,8 +95,8 @@ static inline int padded_box(Drawing *d, const double *a, double *to) {
     return 1;
 }
 
-/* By which factor a side becomes as long as it shall. a[0]: which; a[1]: of how many lengths one is drawn; 0: there is
-   but one. */
+/* The factor that gives a side its length. a[0]: which side; a[1]: the number of lengths to draw from, or 0: a fixed
+   one. */
 static inline double side_scale(Drawing *d, const double *a) {
     double rows = (double)d->rows, columns = (double)d->columns;
     if (a[0] == COVERS || a[0] == FITS) {

@@ -1,4 +1,4 @@
-/* What Perspective draws: four corners, and the matrix that takes them to those of the image, as albumentations' sampler
+/* Draws of Perspective: four corners, and the matrix that maps them to those of the image, as albumentations' sampler
    and OpenCV's elimination find it. */
 
 #pragma once
@@ -7,7 +7,7 @@
 
 enum { EQUATIONS = 8 };
 
-/* Solve equations, eight numbers and what they sum up to, the largest of a column first; 0 where there is no solution. */
+/* Solve eight equations by Gaussian elimination with partial pivoting; 0 if they are singular. */
 static inline int eliminate(double a[EQUATIONS][EQUATIONS + 1], double *to) {
     for (int i = 0; i < EQUATIONS; i++) {
         int most = i;
@@ -40,7 +40,7 @@ static inline float apart(const float *a, const float *b) {
     return sqrtf(x * x + y * y);
 }
 
-/* The matrix from the image to what comes out, and how large what it shows was; 0 where corners lie too near. */
+/* The matrix from the image to the result, and the size of the region that it shows; 0 if corners are too near. */
 static inline int draw_tilt(Drawing *d, const double *a, double *to) {
     double sides[2] = {(double)d->columns, (double)d->rows}, points[4][2];
     Words64 words = words_of(d);
@@ -51,7 +51,7 @@ static inline int draw_tilt(Drawing *d, const double *a, double *to) {
         double in = fmod(fabs(deviation * normal(&words)), 0.32);
         points[corner][axis] = (far ? 1.0 - in : in) * sides[axis];
     }
-    for (int i = 1; i < 4; i++) /* from left to right */
+    for (int i = 1; i < 4; i++) /* sorted by x */
         for (int k = i; k > 0 && points[k][0] < points[k - 1][0]; k--)
             for (int axis = 0; axis < 2; axis++) {
                 double other = points[k][axis];
@@ -65,7 +65,7 @@ static inline int draw_tilt(Drawing *d, const double *a, double *to) {
     for (int k = 0; k < 4; k++) {
         double *one = equations[k], *two = equations[k + 4];
         for (int axis = 0; axis < 2; axis++) {
-            volatile float rounded = (float)points[order[k]][axis]; /* compilers have left that rounding out */
+            volatile float rounded = (float)points[order[k]][axis]; /* volatile: compilers have dropped this rounding */
             float at = corners[k][axis] = rounded;
             one[axis] = two[axis + 3] = at;
             one[6 + axis] = -at * ends[k][0], two[6 + axis] = -at * ends[k][1];

@@ -1,4 +1,4 @@
-/* What steps draw in a sample: albumentations' own samplers, to the last bit. ops.def says what their arguments are. */
+/* Draws of steps in a sample: those of albumentations' samplers, to the last bit. ops.def lists their arguments. */
 
 #pragma once
 
@@ -7,8 +7,8 @@
 #include "drawn_moves.h"
 #include "drawn_perspectives.h"
 
-/* A matrix about the middle of the image, or about its corner (`part` of its sides is 0.5 or 0), from what goes in to what
-   comes out: shifted, sheared, turned, scaled. Then rows and columns of what comes out. */
+/* The matrix, from input to output, that shifts, shears, rotates and scales about the centre of the image or its
+   corner (`part` of the sides is 0.5 or 0). Rows and columns of the output follow. */
 static inline void turn_about(const Drawing *d, double part, double rotate, const double *scale, const double *shift,
                               const double *shear, double *to) {
     const double radians = 3.14159265358979323846 / 180.0;
@@ -22,8 +22,8 @@ static inline void turn_about(const Drawing *d, double part, double rotate, cons
     to[6] = (double)d->rows, to[7] = (double)d->columns;
 }
 
-/* The matrix of an image that is turned, on a canvas that holds all of it, and brought back to its size. Libraries compute
-   sines differently in their last bits: 0 where that decides. */
+/* The matrix that rotates an image on a canvas that holds all of it, scaled back to its size. Libraries differ in the
+   last bits of sines: 0 if they decide. */
 static inline int turn_safely(const Drawing *d, double angle, double *to) {
     double radians = angle * (3.14159265358979323846 / 180), c = cos(radians), s = sin(radians);
     double rows = (double)d->rows, columns = (double)d->columns, x = columns / 2 - 0.5, y = rows / 2 - 0.5;
@@ -56,7 +56,7 @@ static inline void affine(Drawing *d, const double *a, double *to) {
     turn_about(d, a[16] != 0 ? 0 : 0.5, stream_uniform(s, a[0], a[1]), scale, shift, shear, to);
 }
 
-/* Draw; 0 where it is not known how. */
+/* Draw; 0 if this kind is unknown. */
 static inline int draw(int64_t kind, Drawing *d, const double *a, double *to) {
     double down, across;
     switch (kind) {

@@ -1,4 +1,4 @@
-/* What a library shows to those who load it; and integer types. */
+/* Exported symbols, and integer types. */
 
 #pragma once
 

@@ -1,21 +1,22 @@
-/* Fields of single floats made smooth by the weights of a normal distribution, bit for bit as OpenCV's GaussianBlur has
-   them: along rows from the first number on, then along columns from the middle outwards, mirrored weights together. It
-   fuses products and sums but in the last columns, as many as its registers leave over: there, along a row, it fuses only
-   what four weights at once leave over.
+/* Gaussian smoothing of float32 fields, with the bits of OpenCV's GaussianBlur: along rows from the first number on,
+   then along columns from the middle outwards, where mirrored weights share a product. OpenCV uses fused multiply-add
+   except in the last columns, which do not fill its registers: there it fuses, along a row, only the weights that
+   remain after groups of four.
 
-   Beside compiler/kernels/fields.py, which finds out whether the installed OpenCV does so. */
+   compiler/kernels/fields.py checks whether the installed OpenCV does so. */
 
 #include "lanes.h"
 
-/* Sums at once, along and down; numbers that OpenCV's registers hold; weights at least (of fewer OpenCV adds the
-   mirrored ones first), at most, and those that are many. */
+/* Sums that are computed together, along rows and down columns; columns at which OpenCV stops using registers of 8
+   and of 4; fewest weights (with fewer OpenCV adds the mirrored ones first), most weights; and from how many on
+   `copies` pay. */
 enum { AT_ONCE = 8, TALL = 4, WIDE = 8, NARROW = 4, FEWEST = 7, MOST = 8193, MANY = 64 };
 
 static inline void put(Floats numbers, float *to) { memcpy(to, &numbers, sizeof numbers); }
 
-/* Sums along a row from places `x` to `end`, of `copies` of it, each from the next number on: of so many weights that one
-   is read from an address that registers like; products are fused with sums from weight `fused` on. What lies behind them
-   is written to, too. */
+/* Sums along a row for places `x` to `end`, from `copies` of it, each shifted by one number: with many weights one of
+   them has a well aligned address. Products are fused with sums from weight `fused` on. Numbers after `end` may be
+   written. */
 static inline void along(const float *line, int64_t copies, int64_t length, int64_t x, int64_t end, const float *weights,
                          int64_t size, int64_t fused, float *to) {
     for (; x < end; x += AT_ONCE * LANES) {
@@ -23,7 +24,7 @@ static inline void along(const float *line, int64_t copies, int64_t length, int6
         for (int n = 0; n < AT_ONCE; n++)
             sums[n] = some(line + x + n * LANES) * weights[0];
         for (int64_t k = 1; k < size; k++) {
-            int64_t copy = k & (copies - 1); /* copies: a power of two */
+            int64_t copy = k & (copies - 1); /* `copies` is a power of two */
             const float *from = line + copy * length + (k - copy) + x;
             Floats weight = weights[k] - (Floats){0};
             for (int n = 0; n < AT_ONCE; n++)
@@ -34,7 +35,7 @@ static inline void along(const float *line, int64_t copies, int64_t length, int6
     }
 }
 
-/* A row, with its ends again before it and behind it, so often. */
+/* Copy a row `copies` times, with its end values repeated as borders. */
 static void copy_line(const float *row, int64_t columns, int64_t far, int64_t copies, int64_t length, float *to) {
     for (int64_t x = 0; x < far; x++)
         to[x] = row[0];
@@ -45,7 +46,7 @@ static void copy_line(const float *row, int64_t columns, int64_t far, int64_t co
         memcpy(to + k * length, to + k, (size_t)(length - k) * sizeof *to);
 }
 
-/* Sums of LANES columns whose rows follow one another from `rows` on, of TALL rows of the result. */
+/* Sums of TALL rows of the result in LANES columns, whose rows follow one another from `rows` on. */
 static inline void down(const float *rows, const float *weights, int64_t far, int fused, Floats *sums) {
     const float *middle = rows + far * LANES;
     for (int n = 0; n < TALL; n++)
@@ -57,7 +58,8 @@ static inline void down(const float *rows, const float *weights, int64_t far, in
     }
 }
 
-/* The same of a whole field, written to the columns of `to` that there are; those from `fused` on are not fused. */
+/* The same for all rows of a strip, of which the first `count` columns are written; columns from `fused` on are not
+   fused. */
 static inline void down_strip(const float *strip, int64_t rows, const float *weights, int64_t far, int64_t fused,
                               int64_t count, float times, float *to, int64_t step) {
     for (int64_t y = 0; y < rows; y += TALL) {
@@ -77,10 +79,12 @@ static inline void down_strip(const float *strip, int64_t rows, const float *wei
     }
 }
 
-/* field:   rows x columns of float32, each row behind the other, at least two of each; is written to
-   weights: `size` of them, odd, seven at least, the last half the first one mirrored
-   times:   what becomes of each number at last
-   workspace:    (rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * size + 300) floats to work in */
+/* Smooth a field in place.
+
+   field:     rows x columns of float32 without gaps, at least two of each
+   weights:   `size` of them: odd, at least seven, symmetric
+   times:     a factor for the result
+   workspace: (rows + 1) * (columns + 128) + 16 * (columns + rows + 2 * size + 300) floats */
 KERNEL(smooth_field)(float *field, int64_t rows, int64_t columns, const float *weights, int64_t size, float times,
                      float *workspace) {
     if (!FUSES || rows < 2 || columns < 2 || size < FEWEST || size > MOST || size % 2 == 0)
@@ -90,7 +94,7 @@ KERNEL(smooth_field)(float *field, int64_t rows, int64_t columns, const float *w
     int64_t length = (columns + 2 * far + more + 2 * LANES) / LANES * LANES;
     float *line = workspace + (64 - (uintptr_t)workspace % 64) % 64 / sizeof *workspace, *strip = line + copies * length;
     float *sums = strip + (rows + 2 * far + TALL) * LANES;
-    for (int64_t y = 0; y < rows; y++) { /* each row of sums is written over by what the one before it has too many */
+    for (int64_t y = 0; y < rows; y++) { /* each row of sums overwrites the excess of the row before it */
         copy_line(field + y * columns, columns, far, copies, length, line);
         along(line, copies, length, 0, fours, weights, size, 0, sums + y * wide);
         if (fours < columns) {

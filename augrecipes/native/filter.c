@@ -1,5 +1,5 @@
-/* Weights about each pixel, of sharpening, embossing and motion, bit for bit as OpenCV's filter2D has them up to
-   WIDEST_FILTER; of blur kernels up to WIDEST_KERNEL, whose sums are exact. */
+/* Convolution with small kernels (sharpening, embossing, motion blur), with the bits of OpenCV's filter2D up to
+   WIDEST_FILTER; up to WIDEST_KERNEL for blur kernels, whose sums are exact. */
 
 #include "lanes.h"
 #include "ops.h"
@@ -7,7 +7,7 @@
 
 enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_KERNEL * WIDEST_KERNEL };
 
-/* Levels from numbers at several addresses, weighed: of `from` to `end`. Some more are read of each. */
+/* Weighted sums as levels, for `from` to `end`, of numbers at several addresses; a few more are read of each. */
 static inline void weigh(const float *const *at, const Floats *weights, int64_t taps, int64_t from, int64_t end,
                          int fused, uint8_t *restrict to) {
     for (int64_t i = from; i < end; i += AT_ONCE * LANES) {
@@ -22,11 +22,12 @@ static inline void weigh(const float *const *at, const Floats *weights, int64_t 
     }
 }
 
-/* An image filtered by a square of weights, mirrored at its borders.
+/* Convolve an image, mirrored at its borders.
 
-   source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1 to 4
-   weights: side x side, an odd number, whose sizes come to no more than 4096
-   fused: whether OpenCV fuses, which it does where it takes four numbers of a row at a time, and not in what is left */
+   source, target: rows x columns x channels uint8 without gaps; they must not overlap; channels: 1 to 4
+   weights: side x side, side odd; their absolute values add up to at most 4096
+   fused:   whether OpenCV uses fused multiply-add, which it does for groups of four numbers of a row, not for
+   the rest */
 KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t side,
                int32_t fused, uint8_t *target) {
     Floats used[MOST];
@@ -46,7 +47,7 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
     for (int64_t left = 0; left < length; left += across) {
         int64_t count = MIN(across, length - left), body = fused ? MIN(count, MAX(length - length % AT_A_TIME - left, 0)) : 0;
         for (int64_t y = 0; y < rows; y++) {
-            /* Row k lies in workspace k % side, and so do those about y. */
+            /* Row k has slot k % side, and so have the rows around y. */
             for (int64_t k = y ? y + reach : 0; k < MIN(y + reach + 1, rows); k++)
                 take_mirrored(source + k * length, left, count, columns, channels, reach, workspace[k % side]);
             for (int64_t k = 0; k < taps; k++) {

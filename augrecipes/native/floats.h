@@ -1,4 +1,4 @@
-/* Levels as the floats of an output. */
+/* Converts levels to the floats of an output. */
 
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-enum { WHOLE = 16, PART = 4 }; /* floats of a line that is written at once, and of a small register */
+enum { WHOLE = 16, PART = 4 }; /* floats of a cache line, and of a small register */
 
 #if defined(__AVX512F__)
 static inline __m512 line_scaled(const uint8_t *levels, float scale, float shift) {
@@ -27,7 +27,8 @@ static inline __m128 four_scaled(const uint8_t *levels, __m128 scale, __m128 shi
     return _mm_add_ps(_mm_mul_ps(_mm_cvtepi32_ps(_mm_unpacklo_epi16(bytes, zero)), scale), shift);
 }
 
-/* Past the cache: of lines of 64 bytes only whole ones, because those that other instructions write to, too, take long. */
+/* By streaming stores, which bypass the cache: only for complete lines of 64 bytes, because lines that are also
+   written in another way are slow. */
 static inline void scale_past(const uint8_t *restrict levels, int64_t count, float scale, float shift, float *restrict to) {
     const uint8_t *end = levels + count;
     const __m128 scales = _mm_set1_ps(scale), shifts = _mm_set1_ps(shift);
@@ -50,8 +51,8 @@ static inline void scale_past(const uint8_t *restrict levels, int64_t count, flo
 }
 #endif
 
-/* Levels of one channel. `streams`: past the cache, for what is larger than it and not read soon; `streamed` has to be
-   called when all is written. */
+/* Scale the levels of one channel. `streams`: by streaming stores, for results that exceed the cache and are not read
+   soon; `store_fence` must be called at the end. */
 static inline void scale_levels(const uint8_t *restrict levels, int64_t count, float scale, float shift,
                                 float *restrict to, int streams) {
 #if defined(__SSE2__)
@@ -64,15 +65,15 @@ static inline void scale_levels(const uint8_t *restrict levels, int64_t count, f
 #endif
     int64_t x = 0;
 #if defined(__AVX512F__)
-    for (; x + WHOLE <= count; x += WHOLE) /* compilers take half a register */
+    for (; x + WHOLE <= count; x += WHOLE) /* compilers would use half a register */
         _mm512_storeu_ps(to + x, line_scaled(levels + x, scale, shift));
 #endif
     for (; x < count; x++)
         to[x] = (float)levels[x] * scale + shift;
 }
 
-/* What went past the cache is there before anybody is told that it is. */
-static inline void streamed(void) {
+/* A store fence: streaming stores must be visible before the result is announced. */
+static inline void store_fence(void) {
 #if defined(__SSE2__)
     _mm_sfence();
 #endif

@@ -1,15 +1,16 @@
 /* Jobs, the last pass of `fast`: an image is reduced where it shrinks (a box filter by 2, 4 or 8), warped by inverse
-   mapping, its colours are changed, and it is written as the output asks, straight into its place of a batch; block by
-   block, so that pixels stay in the nearest cache from one step to the next.
+   mapping, its colours are changed, and it is written in the output's format, directly into its place in a batch;
+   block by block, so that pixels stay in the first cache from one step to the next.
 
-   Pixels are interpolated bilinearly in whole numbers (between.h), places are fixed-point numbers (places.h), tables
-   and matrices that follow one another are one (colours.h).
+   Pixels are interpolated bilinearly in integers (between.h), places are fixed-point numbers (places.h), consecutive
+   tables and matrices are merged (colours.h).
 
-   Bits: whole numbers, the same on every instruction set; numpy's in tests/laws/job_in_numpy.py, which defines them.
+   Bits: integers, the same on every instruction set, and those of numpy in tests/laws/job_in_numpy.py, which defines
+   them.
    Law: tests/laws/test_kernels.py (row `fused`), tests/laws/test_jobs.py. */
 
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC target("prefer-vector-width=512") /* hue takes a fifth less */
+#pragma GCC target("prefer-vector-width=512") /* 20 % faster hue */
 #endif
 
 #include "between.h"
@@ -20,7 +21,7 @@
 
 enum { TYPES = 3, MOST_ROOM = 1 << 29, WIDE = MAX(BLOCK, LANES) };
 
-/* The nearest number of 16 bits, halves to the even one. */
+/* Round to float16, half to even. */
 static uint16_t as_half(float x) {
     union {
         float value;
@@ -31,7 +32,7 @@ static uint16_t as_half(float x) {
         return (uint16_t)(sign | 0x7e00);
     if (rest >= 0x47800000)
         return (uint16_t)(sign | 0x7c00);
-    if (rest < 0x38800000) { /* so small that adding a half lets the last bits fall off */
+    if (rest < 0x38800000) { /* subnormal: adding 0.5 shifts out the excess bits */
         in.bits = rest, magic.value = 0.5f;
         in.value += magic.value;
         return (uint16_t)(sign | (in.bits - magic.bits));
@@ -40,15 +41,15 @@ static uint16_t as_half(float x) {
     return (uint16_t)(sign | rest >> 13);
 }
 
-/* Numbers of the output that each channel has for itself, and those of pixels side by side. */
+/* Conversion of levels to the output: tables of float16 for each channel, and scales of interleaved channels. */
 typedef struct {
     uint16_t halves[COLOURS][256];
     float scale[COLOURS * ACROSS], shift[COLOURS * ACROSS];
-    int beside; /* whether the three channels of a pixel lie side by side, in one order or the other */
-    int type, streams; /* streams: floats go past the cache */
+    int beside; /* whether the channels of a pixel are contiguous, in either order */
+    int type, streams; /* streams: floats are written by streaming stores */
 } Numbers;
 
-/* One channel of a row as the output has it. */
+/* Write one channel of a row in the format of the output. */
 static inline void write_row(const uint8_t *restrict levels, int64_t count, const Job *job, int c,
                              const Numbers *n, void *restrict to) {
     const uint16_t *halves = n->halves[c];
@@ -86,7 +87,7 @@ static void begin_numbers(const Job *job, Numbers *n) {
     }
 }
 
-/* Pixels whose channels leave side by side. */
+/* Write pixels with contiguous channels. */
 static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict planes)[ACROSS], int64_t count, int64_t at) {
     uint8_t turned[COLOURS][ACROSS], beside[COLOURS * ACROSS];
     float *floats = (float *)job->target + at;
@@ -101,7 +102,7 @@ static void write_beside(const Job *job, const Numbers *n, uint8_t (*restrict pl
         floats[i] = (float)beside[i] * n->scale[i] + n->shift[i];
 }
 
-/* Rows of an image from row `top` of the result on. */
+/* Write the rows of an image, from row `top` of the result on. */
 static void write(const Job *job, const Numbers *n, const Image *p, int64_t top) {
     const int64_t sizes[TYPES] = {1, 4, 2};
     int64_t size = sizes[n->type];
@@ -124,7 +125,7 @@ static void write(const Job *job, const Numbers *n, const Image *p, int64_t top)
         }
 }
 
-/* Whether no operation looks at more than each pixel: then rows are written one by one, while they are at hand. */
+/* Whether every operation works pixel by pixel: then rows are written one by one, while they are in the cache. */
 static int goes_by_rows(const Job *job) {
     int pending = 0;
     for (int64_t i = 0; i < job->count; i++) {
@@ -161,7 +162,7 @@ static int takes(const Job *j) {
     return fits;
 }
 
-/* Whether the image is taken as it is, pixel by pixel: sampled there, it would be the same. */
+/* Whether the job is the identity: sampling would return the image unchanged. */
 static int is_raw_output(const Job *j) {
     static const double same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     int is = j->channels == COLOURS && j->reduction == 1 && !j->left && !j->top && j->height <= j->rows &&
@@ -171,7 +172,7 @@ static int is_raw_output(const Job *j) {
     return is;
 }
 
-/* Between which rows and columns a grid shows the image; false where one is too far away. */
+/* The rows and columns that a grid reads; false if one is too far away. */
 static int find_grid(const Job *job, Quad *q) {
     for (int k = 0; k < 2; k++) {
         const int32_t *at = k ? job->down_grid : job->across_grid;
@@ -183,7 +184,7 @@ static int find_grid(const Job *job, Quad *q) {
     return MIN(q->left, q->top) > -FURTHEST && MAX(q->right, q->bottom) < FURTHEST;
 }
 
-/* A row of it into planes that lie `stride` apart. */
+/* Split a row into planes that are `stride` bytes apart. */
 static void take_row(const uint8_t *row, int64_t width, uint8_t *to, int64_t stride) {
     uint8_t planes[COLOURS][ACROSS];
     for (int64_t x = 0; x < width; x += ACROSS) {
@@ -194,8 +195,7 @@ static void take_row(const uint8_t *row, int64_t width, uint8_t *to, int64_t str
     }
 }
 
-/* Answers, beside DONE and REFUSED, how many bytes of scratch it asks for where there are not so many: then nothing has
-   been written. */
+/* Returns DONE, REFUSED, or the bytes of scratch that it needs, if it has fewer: then nothing has been written. */
 KERNEL(fused)(const Job *job) {
     Quad quad;
     double m[9];
@@ -212,7 +212,7 @@ KERNEL(fused)(const Job *job) {
         const double near = 1.0 / 512;
         if (quad.left >= -near && quad.top >= -near && quad.right <= (double)(job->columns - 1) + near &&
             quad.bottom <= (double)(job->rows - 1) + near)
-            source.border = BORDER_REPLICATE; /* nothing beyond is seen: none of it may be blended in */
+            source.border = BORDER_REPLICATE; /* no pixel outside is shown, so none may be blended in */
         double k = (double)job->reduction;
         int64_t x = ((int64_t)floor(quad.left) - MARGIN) & (job->reduction - 1);
         int64_t y = ((int64_t)floor(quad.top) - MARGIN) & (job->reduction - 1);
@@ -249,7 +249,7 @@ KERNEL(fused)(const Job *job) {
             m[i] -= (double)(i < 3 ? part.left : part.top) * m[6 + i % 3];
         find_quad(m, job->height, job->width, &quad);
     } else if (!upright && !as_it_is) {
-        bring(job->source, job->rows, job->columns, job->step, job->channels, &quad, job->height * job->width);
+        touch_quad(job->source, job->rows, job->columns, job->step, job->channels, &quad, job->height * job->width);
     }
     Path path;
     Upright lines = {0};
@@ -284,6 +284,6 @@ KERNEL(fused)(const Job *job) {
                 return REFUSED;
         write(job, &numbers, &image, top);
     }
-    streamed();
+    store_fence();
     return DONE;
 }

@@ -1,7 +1,6 @@
-/* Separable filter with symmetric weights, bit for bit as OpenCV's sepFilter2D has it where weights are no whole
-   numbers of 256ths: in float, along rows from the first tap on, along columns from the middle one outwards. Strips of
-   columns, whose rows stay in the nearest cache, come one after another; of each two rows at a time, which share what
-   they read. */
+/* Separable filter with symmetric weights, with the bits of OpenCV's sepFilter2D for weights that are not multiples
+   of 1/256: in float, along rows from the first tap on, along columns from the middle outwards. The image is filtered
+   in vertical strips, whose rows stay in the first cache, and two rows at a time, which share what they load. */
 
 #include "lanes.h"
 #include "ops.h"
@@ -9,7 +8,7 @@
 
 enum { AT_ONCE = 4, BLOCK = AT_ONCE * LANES, PAIR = 2, PART = PAIR * LANES };
 
-/* Along a row, of numbers `apart` from each other: the sums from `i` to `end`; what lies behind them is written to, too. */
+/* Sums along a row, from `i` to `end`, of numbers `apart` from each other; numbers after `end` may be written. */
 static inline void along(const float *restrict from, int64_t i, int64_t end, int64_t apart, const float *weights,
                          int64_t size, int fused, float *restrict to) {
     for (; i < end; i += BLOCK) {
@@ -25,7 +24,7 @@ static inline void along(const float *restrict from, int64_t i, int64_t end, int
     }
 }
 
-/* The nearest levels, of which `count` are put down. */
+/* Round to levels, and store `count` of them. */
 static inline void put_levels(const Floats *sums, int64_t count, uint8_t *to) {
     uint8_t levels[PART], *at = count < PART ? levels : to;
     for (int n = 0; n < PAIR; n++)
@@ -34,7 +33,7 @@ static inline void put_levels(const Floats *sums, int64_t count, uint8_t *to) {
         memcpy(to, levels, (size_t)count);
 }
 
-/* Across rows, the nearest levels of two of them: those of rows[far] and, if `next`, of rows[far + 1]. */
+/* Sums across rows, as levels of two rows: around rows[far] and, with `next`, around rows[far + 1]. */
 static inline void across(const float *const *rows, int64_t i, int64_t end, const float *weights, int64_t far, int fused,
                           uint8_t *restrict to, uint8_t *restrict next) {
     for (; i < end; i += PART) {
@@ -58,11 +57,11 @@ static inline void across(const float *const *rows, int64_t i, int64_t end, cons
     }
 }
 
-/* How many of so many numbers are taken `some` at a time. */
+/* The part of `length` that groups of `some` fill. */
 static inline int64_t body_of(int64_t length, int64_t some) { return some ? length - length % some : 0; }
 
-/* Whether these are weights of a mean, alike on both sides, and OpenCV sums them up in float. */
-static inline int are_known(const float *weights, int64_t size) {
+/* Whether weights are symmetric, add up to 1, and are summed in float by OpenCV. */
+static inline int is_supported(const float *weights, int64_t size) {
     float sum = 0;
     int whole = 1;
     for (int64_t k = 0; k < size; k++) {
@@ -75,18 +74,18 @@ static inline int are_known(const float *weights, int64_t size) {
     return !whole && sum < 1.0001f;
 }
 
-/* An image blurred, mirrored at its borders.
+/* Blur an image, mirrored at its borders.
 
-   source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1 to 4
-   weights: `size` of them, odd, at most 63; at least 0, alike on both sides, together 1
-   fused_along, fused_across: how many numbers OpenCV takes at a time where it rounds products and sums at once, which it
-     does not in what is left; 0: nowhere
-   workspace: (size + 3) * GAUSSIAN_WIDTH floats to work in */
+   source, target: rows x columns x channels uint8 without gaps; they must not overlap; channels: 1 to 4
+   weights: `size` of them: odd, at most 63; not negative, symmetric, of sum 1
+   fused_along, fused_across: the size of the groups of numbers for which OpenCV uses fused multiply-add, which it does
+            not for the rest; 0: nowhere
+   workspace: (size + 3) * GAUSSIAN_WIDTH floats */
 KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t size,
                  int64_t fused_along, int64_t fused_across, float *workspace, uint8_t *target) {
     enum { STRIP = GAUSSIAN_WIDTH - BLOCK };
     if (rows < 1 || columns < 1 || channels < 1 || channels > MOST_CHANNELS || size < 1 || size > MOST_WEIGHTS ||
-        size % 2 == 0 || fused_along < 0 || fused_across < 0 || !are_known(weights, size))
+        size % 2 == 0 || fused_along < 0 || fused_across < 0 || !is_supported(weights, size))
         return REFUSED;
     const int64_t far = size / 2, length = columns * channels, strip = STRIP - STRIP % channels;
     const float *about[MOST_WEIGHTS + 1];
@@ -96,7 +95,7 @@ KERNEL(gaussian)(const uint8_t *source, int64_t rows, int64_t columns, int64_t c
         const int64_t end = MIN(strip, length - left);
         const int64_t body = MIN(MAX(body_of(length, fused_along) - left, 0), end);
         const int64_t most = MIN(MAX(body_of(length, fused_across) - left, 0), end);
-        for (int64_t y = -far; y < rows + rows % 2 + far; y++) { /* row y lies in place (y + far) % (size + 1) */
+        for (int64_t y = -far; y < rows + rows % 2 + far; y++) { /* row y has slot (y + far) % (size + 1) */
             float *sums = workspace + (y + far) % (size + 1) * GAUSSIAN_WIDTH;
             const uint8_t *row = source + fold((int32_t)y, (int32_t)rows, BORDER_REFLECT_101) * length;
             take_mirrored(row, left, end, columns, channels, far, line);

@@ -1,9 +1,9 @@
-/* numpy's default_rng(seed): SeedSequence and PCG64 XSL-RR (O'Neill 2014), many words at once; normal numbers by its
-   ziggurat of 256 strips (Marsaglia and Tsang 2000).
+/* numpy's default_rng(seed): SeedSequence and PCG64 XSL-RR (O'Neill 2014), many words at a time; normal numbers by
+   its ziggurat of 256 strips (Marsaglia and Tsang 2000).
 
-   A linear congruential state of 128 bits can be moved on by any number of steps: SIDE_BY_SIDE states are, so that none
-   waits for another. Nearly all words give a number at once, by a table; numpy's own function does the rest, on the
-   same words, in order.
+   A linear congruential state of 128 bits can jump ahead by any number of steps: SIDE_BY_SIDE interleaved states do
+   not wait for each other. A table turns nearly all words into a number; numpy's own function handles the rest, on
+   the same words, in order.
 
    Bits: numpy's, to the last one.
    Law: tests/laws/test_kernels.py (row `numpy_normals`). */
@@ -20,42 +20,42 @@ __extension__ typedef unsigned __int128 Long;
 enum { SIDE_BY_SIDE = 4, MANY = 512, STRIPS = 256 };
 
 typedef struct {
-    Long states[SIDE_BY_SIDE], times, added; /* the next ones; how each is to be moved on by so many */
+    Long states[SIDE_BY_SIDE], times, added; /* the next ones; factor and addend that jump by SIDE_BY_SIDE */
     int64_t at;
     uint64_t words[MANY];
-    int looked_up; /* whether the next two are made */
-    double numbers[MANY]; /* what words become that are taken at once, and which of them are not */
+    int looked_up; /* whether the next two arrays are current */
+    double numbers[MANY]; /* numbers of words in the fast path; which words are not in it */
     uint8_t hard[MANY];
 } Generator;
 
-static inline uint32_t scrambled(uint32_t value, uint32_t *constant, uint32_t factor) {
+static inline uint32_t scramble(uint32_t value, uint32_t *constant, uint32_t factor) {
     value ^= *constant;
     *constant *= factor;
     value *= *constant;
     return value ^ value >> 16;
 }
 
-/* The words that numpy's SeedSequence makes of a number of 32 bits. */
-static inline void seeded(uint32_t seed, uint64_t to[4]) {
+/* SeedSequence(seed).generate_state(4) for a seed of 32 bits. */
+static inline void seed_words(uint32_t seed, uint64_t to[4]) {
     uint32_t pool[4], constant = 0x43b0d7e5u, halves[8];
     for (int k = 0; k < 4; k++)
-        pool[k] = scrambled(k ? 0 : seed, &constant, 0x931e8875u);
+        pool[k] = scramble(k ? 0 : seed, &constant, 0x931e8875u);
     for (int from = 0; from < 4; from++)
         for (int k = 0; k < 4; k++)
             if (k != from) {
-                uint32_t mixed = 0xca01f9ddu * pool[k] - 0x4973f715u * scrambled(pool[from], &constant, 0x931e8875u);
+                uint32_t mixed = 0xca01f9ddu * pool[k] - 0x4973f715u * scramble(pool[from], &constant, 0x931e8875u);
                 pool[k] = mixed ^ mixed >> 16;
             }
     constant = 0x8b51f9ddu;
     for (int k = 0; k < 8; k++)
-        halves[k] = scrambled(pool[k % 4], &constant, 0x58f38dedu);
+        halves[k] = scramble(pool[k % 4], &constant, 0x58f38dedu);
     for (int k = 0; k < 4; k++)
         to[k] = (uint64_t)halves[2 * k + 1] << 32 | halves[2 * k];
 }
 
 static inline void begin_words(Generator *g, uint32_t seed) {
     uint64_t from[4];
-    seeded(seed, from);
+    seed_words(seed, from);
     const Long times = (Long)0x2360ed051fc65da4u << 64 | 0x4385df649fccf645u, start = (Long)from[0] << 64 | from[1];
     const Long added = ((Long)from[2] << 64 | from[3]) << 1 | 1;
     Long state = (added + start) * times + added;
@@ -93,7 +93,7 @@ static inline uint64_t next_word_of(void *of) {
 static inline double unit_of(uint64_t word) { return (double)(int64_t)(word >> 11) * 0x1p-53; }
 static inline double next_unit_of(void *of) { return unit_of(next_word_of(of)); }
 
-/* numpy's function, and which parts of words are taken at once in each of its strips, and times what. */
+/* numpy's random_standard_normal; for each strip, the bound of its fast path and the factor there. */
 typedef struct {
     Normal normal;
     const uint64_t *bounds;
@@ -102,7 +102,7 @@ typedef struct {
 
 static inline void look_up_normals(Generator *g, const Ziggurat *z) {
     uint64_t bounds[MANY];
-    for (int i = 0; i < MANY; i++) /* first, one by one: the rest is done many at once */
+    for (int i = 0; i < MANY; i++) /* the look-up first, one by one, so that the rest vectorises */
         bounds[i] = z->bounds[g->words[i] & (STRIPS - 1)], g->numbers[i] = z->widths[g->words[i] & (STRIPS - 1)];
     for (int i = 0; i < MANY; i++) {
         uint64_t word = g->words[i], size = word >> 9 & 0xfffffffffffffu;
@@ -113,7 +113,7 @@ static inline void look_up_normals(Generator *g, const Ziggurat *z) {
     g->looked_up = 1;
 }
 
-/* Normal numbers of mean 0 and deviation 1. */
+/* Standard normal numbers. */
 static inline void some_normals(Generator *g, const Ziggurat *z, double *to, int64_t count) {
     Words64 asked = {g, next_word_of, 0, next_unit_of, next_word_of};
     while (count > 0) {

@@ -1,11 +1,11 @@
-/* Steps that count levels first: channels stretched over the full range, and equalised. */
+/* Steps that need a histogram first: stretching of the range, and equalisation. */
 
 #pragma once
 
 #include "tables.h"
 
-/* Levels from the darkest to the lightest over the full range, as albumentations stretches them, evenly or by how many
-   are darker: white does not count as the lightest, since its histogram ends below. */
+/* Stretch levels from the darkest to the lightest over the full range, as albumentations does, linearly or by
+   cumulative counts: white never counts as the lightest, because its histogram ends below. */
 static inline void stretch_levels(const int32_t *counts, int by_counts, uint8_t *levels) {
     int low = 0, high = LEVELS - 2;
     while (low < high && !counts[low])
@@ -23,7 +23,7 @@ static inline void stretch_levels(const int32_t *counts, int by_counts, uint8_t 
     }
 }
 
-/* Levels so that all come about equally often: as OpenCV equalises histograms. */
+/* Equalise levels as OpenCV does. */
 static inline void equalize_levels(const int32_t *counts, int64_t pixels, uint8_t *levels) {
     int first = 0;
     while (!counts[first])
@@ -36,16 +36,16 @@ static inline void equalize_levels(const int32_t *counts, int64_t pixels, uint8_
     }
 }
 
-/* Tables for the one channel or three, by how often each level comes in them. */
+/* Tables for one channel or three, from the histogram of each. */
 static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
     const int64_t channels = run->view.channels, pixels = run->view.rows * run->view.columns;
     int32_t counts[COLOURS][LEVELS] = {{0}};
     Levels result[COLOURS];
     const uint8_t *levels;
     TRY(contiguous_image(run, &levels));
-    if (pixels > (by_counts ? 1 << 24 : INT32_MAX)) /* up to there, sums in float32 are exact */
+    if (pixels > (by_counts ? 1 << 24 : INT32_MAX)) /* sums in float32 are exact up to this */
         return REFUSED;
-    if (channels == COLOURS) /* in this loop the compiler knows how many */
+    if (channels == COLOURS) /* the constant lets the compiler unroll this loop */
         for (int64_t k = 0; k < pixels * COLOURS; k += COLOURS)
             for (int64_t c = 0; c < COLOURS; c++)
                 counts[c][levels[k + c]]++;
@@ -54,6 +54,6 @@ static inline int64_t spread_levels(Run *run, int equalizes, int by_counts) {
             counts[0][levels[k]]++;
     for (int64_t c = 0; c < channels; c++)
         equalizes ? equalize_levels(counts[c], pixels, result[c]) : stretch_levels(counts[c], by_counts, result[c]);
-    then_look_up(run, (const Levels *)result, channels == 1);
+    append_tables(run, (const Levels *)result, channels == 1);
     return DONE;
 }

@@ -1,25 +1,25 @@
-/* Hue, lightness and saturation of colours in single floats, as OpenCV computes them.
+/* Conversion between RGB and hue, lightness and saturation in float32, with the bits of OpenCV.
 
-   It works through a row some pixels at a time, and what is left of the row it does in another order: the last bits are
-   others there. Where the processor has fused multiply-add, it uses it in both. opencv_variants.py of
-   compiler/lowering finds out how many pixels that are, and whether it fuses. */
+   OpenCV works through a row some pixels at a time, and through the rest of the row in another order, with other last
+   bits. It uses fused multiply-add in both where the processor has it. ops/opencv_variants.py finds out how many
+   pixels that are, and whether it fuses. */
 
 #pragma once
 
 #include "planes.h"
 
-/* Three planes of colours or of hue, lightness and saturation. */
+/* Planes of red, green and blue, or of hue, lightness and saturation. */
 typedef float Planes[COLOURS][ACROSS];
 
-/* How OpenCV takes some pixels. */
+/* How OpenCV processes some pixels. */
 typedef struct {
-    int left_over; /* of a row */
+    int left_over; /* whether they are the rest of a row */
     int fused;
 } Way;
 
 static inline float plus(float a, float b, float c, int fused) { return fused ? __builtin_fmaf(a, b, c) : a * b + c; }
 
-/* Red, green and blue, 0..1, to hue, of which a circle is `circle`, lightness and saturation, 0..1. */
+/* Convert red, green and blue in 0..1 to hue in 0..circle, lightness and saturation. */
 static inline __attribute__((always_inline)) void to_hls(Planes p, int64_t count, float circle, Way way) {
     const float part = circle / 360.0f;
     for (int64_t x = 0; x < count; x++) {
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void to_hls(Planes p, int64_t count
     }
 }
 
-/* And back; hues beyond the circle, below 2^31 sixths of it, are taken as OpenCV takes them. */
+/* Convert back; hues beyond the circle, below 2^31 sixths of it, are handled as in OpenCV. */
 static inline __attribute__((always_inline)) void from_hls(Planes p, int64_t count, float circle, Way way) {
     const float sixths = 6.0f / circle;
     for (int64_t x = 0; x < count; x++) {
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void from_hls(Planes p, int64_t cou
             least = 2.0f * light - most;
             falling = plus(most - least, 1.0f - along, least, way.fused);
             rising = plus(most - least, along, least, way.fused);
-            float turns = whole * (1.0f / 6.0f); /* how many times round, or one too many or too few */
+            float turns = whole * (1.0f / 6.0f); /* turns round the circle, off by at most one */
             sector = (int32_t)whole - 6 * (int32_t)turns;
             sector += sector < 0 ? 6 : 0;
             sector -= sector >= 6 ? 6 : 0;

@@ -1,20 +1,21 @@
-/* A baseline JPEG round trip without the file: ITU-T T.81 and JFIF, less the entropy coding, which loses nothing.
+/* A baseline JPEG round trip without a file: ITU-T T.81 and JFIF, without the entropy coding, which is lossless.
 
-   Steps: RGB to YCbCr with 16 bits behind the point; chroma halved both ways; the "slow" integer DCT of libjpeg
-   (Loeffler, Ligtenberg and Moschytz 1989) with 13 bits; quantisation by the tables of Annex K scaled by quality; back
-   by the same, with libjpeg's "fancy" upsampling: three parts of the nearer sample, one of the other. 16 rows (a row of
-   MCUs) are worked on at a time; results lag a row behind, since the last needs the chroma of the next.
+   Steps: RGB to YCbCr in 16-bit fixed point; chroma subsampled both ways; the "slow" integer DCT of libjpeg
+   (Loeffler, Ligtenberg and Moschytz 1989) in 13-bit fixed point; quantisation by the tables of Annex K scaled by
+   quality; the inverse of each, with libjpeg's "fancy" upsampling: three parts of the nearer sample, one of the
+   other. 16 rows (a row of MCUs) are processed at a time; output lags a row behind, because its last row needs the
+   next chroma row.
 
-   Bits: those of libjpeg-turbo, all of it whole numbers.
+   Bits: those of libjpeg-turbo, in integers.
    Law: tests/laws/test_hard_images.py (jpegs: every quality, and colours at the edge of rounding). */
 
 #include "jpeg_colours.h"
 
 enum { AREA = SIDE * SIDE, MCU = 2 * SIDE, WIDEST = 64, MARGIN = 32 };
-enum { PARTS = 57, REST = 512 }; /* bytes of workspace for each column, and beside them */
-enum { LONGEST = 65500 };        /* px; JPEG has no longer sides */
+enum { PARTS = 57, REST = 512 }; /* bytes of workspace for each column, and constant ones */
+enum { LONGEST = 65500 };        /* px, the limit of JPEG */
 
-/* The tables of T.81, annex K, by row. */
+/* The quantisation tables of T.81, Annex K, by row. */
 static const uint8_t LUMA[AREA] = {16, 11, 10, 16, 24,  40,  51,  61,  12, 12, 14, 19, 26,  58,  60,  55,
                                    14, 13, 16, 24, 40,  57,  69,  56,  14, 17, 22, 29, 51,  87,  80,  62,
                                    18, 22, 37, 56, 68,  109, 103, 77,  24, 35, 55, 64, 81,  104, 113, 92,
@@ -24,8 +25,8 @@ static const uint8_t CHROMA[AREA] = {17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26,
                                      99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
                                      99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99};
 
-/* Steps that a block's values are rounded to. A value v, eight times too large, is (v + half) / (8 step): multiplied by
-   2^(15 + bits) / (8 step), rounded up, it is exact for all that a transform gives; `share` takes the last bits off. */
+/* Quantisation steps. A value v, scaled by eight, becomes (v + half) / (8 step): multiplying by 2^(15 + bits) / (8
+   step), rounded up, is exact for all results of the DCT; `share` shifts the last bits out. */
 typedef struct {
     Shorts half[SIDE], step[SIDE];
     Halves reciprocal[SIDE], share[SIDE];
@@ -46,12 +47,12 @@ static void prepare(Steps *steps, const uint8_t *table, int32_t quality) {
     }
 }
 
-/* The odd half of the transform, there and back: a sum of four in each of four places. */
+/* The odd half of the transform and of its inverse: a weighted sum of four values. */
 static inline Sums odd(Two ab, Two cd, int32_t of_a, int32_t of_b, int32_t of_c, int32_t of_d) {
     return plus(weighed(ab, of_a, of_b), weighed(cd, of_c, of_d));
 }
 
-/* Eight values of each lane to as many frequencies, sqrt(8) times too large, and four times in between (`first`). */
+/* The DCT of eight values in each lane, scaled by sqrt(8), and four times more between the passes (`first`). */
 static inline void forward(Shorts v[SIDE], int first) {
     const int bits = first ? 11 : 15;
     Shorts a = v[0] + v[7], b = v[1] + v[6], c = v[2] + v[5], d = v[3] + v[4];
@@ -67,7 +68,7 @@ static inline void forward(Shorts v[SIDE], int first) {
     v[7] = narrowed(odd(outer, inner, -11363, 9633, -6436, 2260), bits);
 }
 
-/* And back. */
+/* The inverse DCT. */
 static inline void backward(Shorts v[SIDE], int bits) {
     Two ends = both(v[0], v[4]), tilts = both(v[2], v[6]), outer = both(v[7], v[5]), inner = both(v[3], v[1]);
     Sums level = weighed(ends, 8192, 8192), slope = weighed(ends, 8192, -8192);
@@ -81,15 +82,15 @@ static inline void backward(Shorts v[SIDE], int bits) {
     }
 }
 
-static inline Shorts rounded(Shorts value, const Steps *steps, int row) {
+static inline Shorts quantised(Shorts value, const Steps *steps, int row) {
     Shorts sign = value >> 15;
     Halves size = (Halves)(((value ^ sign) - sign) + steps->half[row]);
     Shorts times = (Shorts)high_product(high_product(size, steps->reciprocal[row]), steps->share[row]);
     return ((times ^ sign) - sign) * steps->step[row];
 }
 
-/* Eight rows of a plane through blocks and back. */
-static void through(uint8_t *plane, int64_t stride, int64_t columns, const Steps *steps) {
+/* Transform, quantise and restore eight rows of a plane. */
+static void compress_rows(uint8_t *plane, int64_t stride, int64_t columns, const Steps *steps) {
     for (int64_t x = 0; x < columns; x += LANES) {
         Shorts v[SIDE];
         for (int i = 0; i < SIDE; i++)
@@ -99,7 +100,7 @@ static void through(uint8_t *plane, int64_t stride, int64_t columns, const Steps
         transpose(v);
         forward(v, 0);
         for (int i = 0; i < SIDE; i++)
-            v[i] = rounded(v[i], steps, i);
+            v[i] = quantised(v[i], steps, i);
         backward(v, 11);
         transpose(v);
         backward(v, 18);
@@ -109,26 +110,26 @@ static void through(uint8_t *plane, int64_t stride, int64_t columns, const Steps
     }
 }
 
-/* A row of an image, its last pixel repeated up to a whole number of vectors. */
-static void lay(const uint8_t *row, int64_t columns, int64_t wide, int64_t channels, uint8_t *to) {
+/* Copy a row, its last pixel repeated up to a multiple of the vector length. */
+static void pad_row(const uint8_t *row, int64_t columns, int64_t wide, int64_t channels, uint8_t *to) {
     memcpy(to, row, (size_t)(columns * channels));
     for (int64_t i = columns * channels; i < wide * channels; i++)
         to[i] = to[i - channels];
 }
 
-static void grey(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *steps,
+static void compress_grey(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *steps,
                  uint8_t *workspace, uint8_t *target) {
     int64_t wide = (columns + LANES - 1) / LANES * LANES;
     for (int64_t top = 0; top < rows; top += SIDE) {
         for (int64_t i = 0; i < SIDE; i++)
-            lay(source + MIN(top + i, rows - 1) * stride, columns, wide, 1, workspace + i * wide);
-        through(workspace, wide, columns, steps);
+            pad_row(source + MIN(top + i, rows - 1) * stride, columns, wide, 1, workspace + i * wide);
+        compress_rows(workspace, wide, columns, steps);
         for (int64_t i = 0; i < MIN(SIDE, rows - top); i++)
             memcpy(target + (top + i) * columns, workspace + i * wide, (size_t)columns);
     }
 }
 
-/* The last `count` rows of a plane. */
+/* A ring buffer of the last `count` rows of a plane. */
 typedef struct {
     uint8_t *rows;
     int64_t count, stride;
@@ -136,17 +137,18 @@ typedef struct {
 
 static uint8_t *row_of(Ring ring, int64_t y) { return ring.rows + y % ring.count * ring.stride; }
 
-static void again(Ring ring, int64_t y) { memcpy(row_of(ring, y), row_of(ring, y - 1), (size_t)ring.stride); }
+static void repeat_row(Ring ring, int64_t y) { memcpy(row_of(ring, y), row_of(ring, y - 1), (size_t)ring.stride); }
 
-/* Luma, both colours halved and, of two rows, whole; a row of pixels; and what a row of colours is mixed to. */
+/* Workspace: luma and both subsampled chroma planes; two rows of chroma in full size; a row of pixels; a row of
+   chroma mixed vertically. */
 typedef struct {
     Ring luma, colours[2];
     uint8_t *whole[2], *pixels;
     int16_t *mixed[2];
-} Room;
+} Workspace;
 
-static Room divided(uint8_t *workspace, int64_t wide) {
-    Room result;
+static Workspace split_workspace(uint8_t *workspace, int64_t wide) {
+    Workspace result;
     result.mixed[0] = (int16_t *)(void *)workspace + MARGIN;
     result.mixed[1] = result.mixed[0] + wide / 2 + 2 * MARGIN;
     result.luma = (Ring){workspace + 2 * wide + 8 * MARGIN, 2 * MCU, wide};
@@ -158,17 +160,18 @@ static Room divided(uint8_t *workspace, int64_t wide) {
     return result;
 }
 
-/* The 16 rows from `top` on of an image. Those behind its end are its last, of luma and of halved colours each. */
-static void take_rows(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t top, Room workspace) {
+/* Convert the 16 rows from `top` on. After the end of the image, its last rows of luma and of subsampled chroma are
+   repeated. */
+static void convert_rows(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t top, Workspace workspace) {
     int64_t pair = 2 * LANES, wide = (columns + pair - 1) / pair * pair;
     for (int64_t y = top; y < top + MCU; y += 2) {
         for (int64_t i = 0; i < 2; i++) {
             if (y + i >= rows) {
-                again(workspace.luma, y + i);
+                repeat_row(workspace.luma, y + i);
                 continue;
             }
-            lay(source + (y + i) * stride, columns, wide, COLOURS, workspace.pixels);
-            take(workspace.pixels, wide, row_of(workspace.luma, y + i), workspace.whole[0] + i * wide,
+            pad_row(source + (y + i) * stride, columns, wide, COLOURS, workspace.pixels);
+            to_ycc(workspace.pixels, wide, row_of(workspace.luma, y + i), workspace.whole[0] + i * wide,
                  workspace.whole[1] + i * wide);
         }
         for (int k = 0; k < 2; k++) {
@@ -176,38 +179,38 @@ static void take_rows(const uint8_t *source, int64_t rows, int64_t columns, int6
             if (y < rows)
                 halve(upper, lower, wide / 2, row_of(workspace.colours[k], y / 2));
             else
-                again(workspace.colours[k], y / 2);
+                repeat_row(workspace.colours[k], y / 2);
         }
     }
 }
 
-static void coloured(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *of_luma,
-                     const Steps *of_colour, Room workspace, uint8_t *target) {
+static void compress_colour(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, const Steps *of_luma,
+                     const Steps *of_colour, Workspace workspace, uint8_t *target) {
     int64_t last = (rows - 1) / 2, half = (columns + 1) / 2, done = 0;
-    int64_t reach = half > 2; /* in a narrower image libjpeg mixes no colours */
+    int64_t reach = half > 2; /* in narrower images libjpeg does not mix chroma */
     for (int64_t top = 0; top < rows; top += MCU) {
-        take_rows(source, rows, columns, stride, top, workspace);
+        convert_rows(source, rows, columns, stride, top, workspace);
         for (int64_t y = top; y < MIN(top + MCU, rows); y += SIDE)
-            through(row_of(workspace.luma, y), workspace.luma.stride, columns, of_luma);
+            compress_rows(row_of(workspace.luma, y), workspace.luma.stride, columns, of_luma);
         for (int k = 0; k < 2; k++)
-            through(row_of(workspace.colours[k], top / 2), workspace.colours[k].stride, half, of_colour);
+            compress_rows(row_of(workspace.colours[k], top / 2), workspace.colours[k].stride, half, of_colour);
         for (int64_t ready = top + MCU < rows ? top + MCU - 1 : rows; done < ready; done++) {
             int64_t near = done / 2, other = MIN(MAX(near + (done % 2 ? reach : -reach), 0), last);
             for (int k = 0; k < 2; k++)
                 mix(row_of(workspace.colours[k], near), row_of(workspace.colours[k], other), half, workspace.mixed[k]);
             uint8_t *to = target + COLOURS * done * columns;
-            give(row_of(workspace.luma, done), workspace.mixed[0], workspace.mixed[1], columns, reach, to);
+            from_ycc(row_of(workspace.luma, done), workspace.mixed[0], workspace.mixed[1], columns, reach, to);
         }
     }
 }
 
-/* An image as it comes back from a JPEG.
+/* The image that a JPEG encoder and decoder would return.
 
-   source: rows x columns x channels uint8, pixels side by side, the rows `stride` apart; 3 channels (blue, green, red)
-     or 1, up to 65500 rows and columns
+   source: rows x columns x channels uint8, rows `stride` bytes apart; 3 channels (blue, green, red) or 1; up to 65500
+           rows and columns
    quality: 1..100
-   workspace: `size` bytes, 57 for each column, rounded up to 64 columns, and 512, where an int16 may lie
-   target: the same, each row behind the other, apart from source */
+   workspace: `size` bytes, aligned for int16: 57 for each column, rounded up to 64 columns, and 512
+   target: the same shape without gaps; must not overlap source */
 KERNEL(jpeg_round_trip)(const uint8_t *source, int64_t rows, int64_t columns, int64_t stride, int64_t channels,
                         int32_t quality, uint8_t *workspace, int64_t size, uint8_t *target) {
     if (rows < 1 || columns < 1 || rows > LONGEST || columns > LONGEST || (channels != 1 && channels != COLOURS) ||
@@ -219,10 +222,10 @@ KERNEL(jpeg_round_trip)(const uint8_t *source, int64_t rows, int64_t columns, in
     Steps of_luma, of_colour;
     prepare(&of_luma, LUMA, quality);
     if (channels == 1) {
-        grey(source, rows, columns, stride, &of_luma, workspace, target);
+        compress_grey(source, rows, columns, stride, &of_luma, workspace, target);
         return DONE;
     }
     prepare(&of_colour, CHROMA, quality);
-    coloured(source, rows, columns, stride, &of_luma, &of_colour, divided(workspace, wide), target);
+    compress_colour(source, rows, columns, stride, &of_luma, &of_colour, split_workspace(workspace, wide), target);
     return DONE;
 }

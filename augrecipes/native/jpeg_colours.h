@@ -1,14 +1,14 @@
-/* Pixels as luma and two colours of half the width and height, and back: 16 bits behind the point, as JFIF has them.
+/* Conversion of pixels to luma and subsampled chroma, and back, in 16-bit fixed point, with the constants of JFIF.
 
-   Of pixels the first channel is called blue, the last red. */
+   The first channel of a pixel is called blue here, the last red. */
 
 #pragma once
 
 #include "planes.h"
 #include "shorts.h"
 
-/* A row of pixels as luma and two colours. */
-static void take(const uint8_t *row, int64_t columns, uint8_t *luma, uint8_t *to_blue, uint8_t *to_red) {
+/* Convert a row of pixels to luma and two chroma channels. */
+static void to_ycc(const uint8_t *row, int64_t columns, uint8_t *luma, uint8_t *to_blue, uint8_t *to_red) {
     const int32_t middle = (128 << 16) - 1;
     uint8_t planes[COLOURS][ACROSS];
     for (int64_t left = 0, some; left < columns; left += some) {
@@ -39,7 +39,7 @@ static inline Shorts shorts(const int16_t *from) {
     return result;
 }
 
-/* Two rows of a colour as one of half the width; halves are rounded up and down in turn. */
+/* Subsample two rows of chroma to one of half the width; halves are rounded up and down in turn. */
 static void halve(const uint8_t *upper, const uint8_t *lower, int64_t columns, uint8_t *to) {
     Halves in_turn;
     for (int i = 0; i < LANES; i++)
@@ -50,7 +50,7 @@ static void halve(const uint8_t *upper, const uint8_t *lower, int64_t columns, u
     }
 }
 
-/* Three parts of one row and one of another, with a number more on each side. */
+/* Mix three parts of one row and one of another, and repeat the number at each end. */
 static void mix(const uint8_t *near, const uint8_t *far, int64_t columns, int16_t *sums) {
     for (int64_t x = 0; x < columns; x += LANES) {
         Shorts result = levels(near + x) * 3 + levels(far + x);
@@ -59,22 +59,23 @@ static void mix(const uint8_t *near, const uint8_t *far, int64_t columns, int16_
     sums[-1] = sums[0], sums[columns] = sums[columns - 1];
 }
 
-/* Colours of the pixels of LANES columns, every second one, less 128. Behind the last column anything may lie: sums of
-   that may wrap round. */
+/* Chroma, less 128, of every second pixel of 2 * LANES columns. After the last column sums of arbitrary bytes may
+   wrap. */
 static inline Shorts between(Shorts nearer, Shorts other, uint16_t half) {
     return ((Shorts)((Halves)nearer * 3 + (Halves)other + half) >> 4) - 128;
 }
 
 static inline Shorts share(Shorts colour, int16_t weight) { return (high_part(colour + colour, all(weight)) + 1) >> 1; }
 
-static inline void give_half(Shorts luma, Shorts to_blue, Shorts to_red, Shorts result[COLOURS]) {
+static inline void half_from_ycc(Shorts luma, Shorts to_blue, Shorts to_red, Shorts result[COLOURS]) {
     result[0] = within_levels(luma + to_blue + to_blue + share(to_blue, 116130 - (2 << 16)));
     result[1] = within_levels(luma - to_red + narrowed(weighed(both(to_blue, to_red), -22554, 65536 - 46802), 16));
     result[2] = within_levels(luma + to_red + share(to_red, 91881 - 65536));
 }
 
-/* A row of luma and two colours of half its width, mixed from rows, as pixels; colours reach `reach` columns far. */
-static void give(const uint8_t *luma, const int16_t *to_blue, const int16_t *to_red, int64_t columns, int64_t reach,
+/* Convert a row of luma and two chroma rows of half the width, mixed vertically, to pixels; chroma is mixed `reach`
+   columns far. */
+static void from_ycc(const uint8_t *luma, const int16_t *to_blue, const int16_t *to_red, int64_t columns, int64_t reach,
                  uint8_t *to) {
     uint8_t planes[COLOURS][ACROSS];
     for (int64_t left = 0, some; left < columns; left += some) {
@@ -82,9 +83,9 @@ static void give(const uint8_t *luma, const int16_t *to_blue, const int16_t *to_
         for (int64_t k = 0, x = left / 2; k < some; k += 2 * LANES, x += LANES) {
             Halves y = bytes(luma + 2 * x);
             Shorts u = shorts(to_blue + x), v = shorts(to_red + x), even[COLOURS], odds[COLOURS];
-            give_half((Shorts)(y & 255), between(u, shorts(to_blue + x - reach), 8),
+            half_from_ycc((Shorts)(y & 255), between(u, shorts(to_blue + x - reach), 8),
                       between(v, shorts(to_red + x - reach), 8), even);
-            give_half((Shorts)(y >> 8), between(u, shorts(to_blue + x + reach), 7),
+            half_from_ycc((Shorts)(y >> 8), between(u, shorts(to_blue + x + reach), 7),
                       between(v, shorts(to_red + x + reach), 7), odds);
             for (int c = 0; c < COLOURS; c++) {
                 Shorts pairs = even[c] | odds[c] << 8;

@@ -1,4 +1,4 @@
-/* What all kernels share: names, integer types, and how an array is handed over.
+/* Shared by all kernels: names, integer types, and how arrays are passed.
 
    Every file of this folder is compiled once for each instruction set, with ISA set to its name, and each kernel is
    exported as ar_<kernel>_<isa>. Rules for all of them:
@@ -7,8 +7,8 @@
      off), so that every instruction set gives the same bits.
    - No memory is allocated, no global is written, nothing is printed: kernels run in threads and after a fork.
    - Arrays are pointers to their first element with strides in elements, which may be negative. Nothing is read or
-     written outside of them, not even in passing.
-   - A kernel returns 0, or a negative number where it does not take such arguments: then nothing has been written, and
+     written outside of them.
+   - A kernel returns 0, or a negative number if it does not support its arguments: then nothing has been written, and
      Python does the work. */
 
 #pragma once
@@ -24,7 +24,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* A call in which N is n, of 1 to 4, and the compiler knows it. */
+/* A call in which N is n, of 1 to 4, as a compile-time constant. */
 #define CALL_WITH(n, call)                                                                                             \
     switch (n) {                                                                                                       \
     case 1: { enum { N = 1 }; call; break; }                                                                           \
@@ -34,15 +34,15 @@
     default: break;                                                                                                    \
     }
 
-/* Ask for a line of memory that is read soon, into the caches from `level` on (3 is the first). It lies in an array, too:
-   tests build the kernels so that they read it. */
-#if defined(READS_WHAT_IT_ASKS_FOR)
-#define ASK(at, level) ((void)*(const volatile uint8_t *)(at))
+/* Prefetch a cache line into the caches from `level` on (3: the first). The address must be inside an array: tests
+   build the kernels so that they read it. */
+#if defined(PREFETCH_BY_READING)
+#define PREFETCH(at, level) ((void)*(const volatile uint8_t *)(at))
 #else
-#define ASK(at, level) __builtin_prefetch(at, 0, level)
+#define PREFETCH(at, level) __builtin_prefetch(at, 0, level)
 #endif
 
-/* Whether this instruction set has fused multiply-add: kernels of which OpenCV's bits ask for it refuse without. */
+/* Whether this instruction set has fused multiply-add: kernels whose bits need it (OpenCV's) refuse without it. */
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 enum { FUSES = 1 };
 #else
@@ -51,14 +51,14 @@ enum { FUSES = 0 };
 
 enum { LEVELS = 256 }; /* of uint8 */
 
-/* Types of values, as kernels.py numbers them. FLOAT32_FAR is FLOAT32 of a result that is not read soon, and
-   may go past the caches. */
+/* Numbers of dtypes, as in kernels.py. FLOAT32_FAR is FLOAT32 in a result that is not read soon, and may bypass the
+   cache. */
 enum { UINT8 = 0, FLOAT32 = 1, FLOAT16 = 2, INT64 = 3, FLOAT32_FAR = 4, UINT16 = 5 };
 
-/* What a kernel answers to arguments that it does not take. */
+/* What kernels return: done, or arguments not supported. */
 enum { DONE = 0, REFUSED = -1 };
 
-/* Goes on behind what is done; of all else the answer is the function's own. */
+/* Return from the function with the value of `what`, unless it is DONE. */
 #define TRY(what)                                                                                                     \
     for (int64_t said = (what); said != DONE;)                                                                        \
     return said

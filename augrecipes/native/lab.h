@@ -1,4 +1,4 @@
-/* Red, green and blue to Lab and back, level by level as OpenCV has it: whole numbers, and tables of them.
+/* Conversion between RGB and Lab, level by level, with the bits of OpenCV: integers and integer tables.
 
    All sums on the way to Lab are below 2^24, and so exact in float. */
 
@@ -21,8 +21,8 @@ static inline void to_halves(Ints a, uint16_t *to) {
     memcpy(to, &some, sizeof some);
 }
 
-/* What stands in a table of 256 entries: in registers that takes an eighth of a gather. What is behind `count` in `at` and
-   `to` may be read and written, up to ACROSS. */
+/* Look up a table of 256 entries: in registers it takes an eighth of the time of a gather. Up to ACROSS entries of
+   `at` may be read, and of `to` written, beyond `count`. */
 static inline void look_up_levels(const uint16_t *restrict table, const uint8_t *restrict at, int64_t count,
                                   uint16_t *restrict to) {
 #if defined(__AVX512BW__)
@@ -44,7 +44,7 @@ static inline void look_up_levels(const uint16_t *restrict table, const uint8_t 
 #endif
 }
 
-/* Planes of red, green and blue become planes of L, a and b. */
+/* Convert planes of red, green and blue to L, a and b, in place. */
 static inline void to_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROSS]) {
     uint16_t light[COLOURS][ACROSS] = {{0}};
     for (int32_t c = 0; c < COLOURS; c++)
@@ -63,14 +63,14 @@ static inline void to_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROS
     for (int64_t x = 0; x < count; x += LANES) {
         Floats fx = floats(from_halves(light[0] + x)), fy = floats(from_halves(light[1] + x));
         Floats fz = floats(from_halves(light[2] + x));
-        /* With 16384, which rounds; and 128 times 32768 is where a and b are 0. */
+        /* The constants contain 16384, which rounds, and 128 * 32768, the zero of a and b. */
         to_bytes(truncated((fy * 296.0f - 1320550.0f) * (1.0f / 32768.0f)), planes[0] + x);
         to_bytes(truncated(((fx - fy) * 500.0f + 4210688.0f) * (1.0f / 32768.0f)), planes[1] + x);
         to_bytes(truncated(((fy - fz) * 200.0f + 4210688.0f) * (1.0f / 32768.0f)), planes[2] + x);
     }
 }
 
-/* X or Z out of its root, times 2^14 both. Near black it is a line: divided by 841, the fraction dropped. */
+/* X or Z from its root, both times 2^14. Linear near black: a division by 841 that truncates. */
 static inline Ints cube(Ints v) {
     Ints result = ((v * v) >> 14) * v >> 14, low = v <= 3390;
     if (any(low)) {
@@ -82,7 +82,7 @@ static inline Ints cube(Ints v) {
     return result;
 }
 
-/* Where in `levels` the light of X, Y and Z stands. */
+/* The index in `levels` of the linear light of X, Y and Z. */
 static inline Ints light_of(Ints x, Ints y, Ints z, const int32_t *weights) {
     Ints light = (weights[0] * x + weights[1] * y + weights[2] * z + 8192) >> 14;
     Ints most = light > 4095;
@@ -90,7 +90,7 @@ static inline Ints light_of(Ints x, Ints y, Ints z, const int32_t *weights) {
     return light & ~(light >> 31);
 }
 
-/* Planes of L, a and b become planes of red, green and blue. */
+/* Convert planes of L, a and b to red, green and blue, in place. */
 static inline void from_lab(const Lab *lab, int64_t count, uint8_t (*planes)[ACROSS]) {
     uint16_t light[COLOURS][ACROSS], ys[ACROSS] = {0}, roots[ACROSS] = {0};
     look_up_levels(lab->ys, planes[0], count, ys);

@@ -4,8 +4,6 @@ sRGB levels (IEC 61966-2-1) are linearised, converted to X, Y and Z (D65), and t
 1976).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from augrecipes.native.layout import LAB

@@ -1,12 +1,11 @@
-/* Masks that were cut, turned and warped: resampled in one go, or step by step where that costs less, each pixel to one
-   that was there. */
+/* Warps of label masks: resampled once, or step by step where that costs less, each pixel to one of the mask. */
 
 #pragma once
 
 #include "merged.h"
 #include "warped.h"
 
-/* The image that a warp reads, by rows and columns; and the matrix to it. */
+/* The image that a warp reads, upright, and the matrix to it. */
 static inline View upright_base(const Warped *w, Matrix *matrix) {
     const View turned = w->image, base = upright_view(turned);
     const Matrix to_base = {{(double)turned.across[1], (double)turned.down[1], (double)(turned.x - base.x),
@@ -15,7 +14,7 @@ static inline View upright_base(const Warped *w, Matrix *matrix) {
     return base;
 }
 
-/* Cut an image to what a warp reads of it: matrices are handed on as float32, and tell where that begins. */
+/* Crop an image to what a warp reads of it: matrices are passed as float32, so their offset decides the bits. */
 static void cut_to_read(View *base, Matrix *matrix, const Warped *w) {
     int64_t from[2], to[2], limits[2] = {base->columns, base->rows}, within = 1;
     find_read(matrix, w->height, w->width, from, to);
@@ -24,16 +23,16 @@ static void cut_to_read(View *base, Matrix *matrix, const Warped *w) {
         from[i] = MAX(from[i], 0), to[i] = MIN(to[i], limits[i]);
     }
     if (!within && w->border != BORDER_CONSTANT && w->border != BORDER_REPLICATE)
-        return; /* a reflection may read from anywhere */
+        return; /* a mirrored border may read anywhere */
     if (from[0] >= to[0] || from[1] >= to[1])
-        from[0] = from[1] = 0, to[0] = to[1] = 1; /* nothing of the image is seen */
+        from[0] = from[1] = 0, to[0] = to[1] = 1; /* none of the image is visible */
     cut(base, from[0], from[1], to[0], to[1]);
     const Matrix shift = {{1, 0, (double)-from[0], 0, 1, (double)-from[1], 0, 0, 1}};
     if (from[0] || from[1])
         *matrix = product_of_matrices(&shift, matrix);
 }
 
-/* Warp labels. bodies: columns that OpenCV takes together, of matrices without and with a horizon. */
+/* Warp labels. bodies: columns that OpenCV processes together, for affine and for perspective matrices. */
 static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     Warped seen = *w;
     Matrix matrix;
@@ -47,7 +46,7 @@ static int64_t pick_labels(Run *run, const Warped *w, const double *bodies) {
     return warp_image(run, kind, matrix.cells, w->height, w->width, w->border, w->fill, (int64_t)bodies[kind], 0);
 }
 
-/* Carry out what is to be done to labels. */
+/* Resample labels by what is pending. */
 static int64_t resample_labels(Run *run, const Costs *c, const Warped *w, const double *bodies) {
     Resized found;
     if (w->pending && stepwise_is_cheaper(c, w)) {

@@ -1,4 +1,5 @@
-/* Vectors of the widest registers of an instruction set, as compilers know them, and what they have no sign for. */
+/* Vectors as wide as the registers of an instruction set, by compiler extensions, and operations for which these have
+   no operator. */
 
 #pragma once
 
@@ -26,7 +27,7 @@ static inline Floats fuse(Floats a, Floats b, Floats c) {
 
 static inline Floats times_add(Floats a, Floats b, Floats c, int fused) { return fused ? fuse(a, b, c) : a * b + c; }
 
-/* Numbers from an address on. */
+/* Load numbers. */
 static inline Floats some(const float *from) {
     Floats numbers;
     memcpy(&numbers, from, sizeof numbers);
@@ -35,12 +36,12 @@ static inline Floats some(const float *from) {
 
 static inline Floats floors(Floats a) { return ON_X86((Floats)X86(floor_ps)((FloatRegister)a), EACH(floorf(a[i]))); }
 
-/* The nearest whole numbers, halves to the even one. */
+/* Round to integers, half to even. */
 static inline Ints nearest(Floats a) {
     return ON_X86((Ints)X86(cvtps_epi32)((FloatRegister)a), __builtin_convertvector(EACH(rintf(a[i])), Ints));
 }
 
-/* One number where a comparison holds, and the other elsewhere. */
+/* `one` where a comparison holds, `other` elsewhere. */
 static inline Floats choose(Ints holds, Floats one, Floats other) {
     return (Floats)((holds & (Ints)one) | (~holds & (Ints)other));
 }
@@ -48,11 +49,11 @@ static inline Floats choose(Ints holds, Floats one, Floats other) {
 LANEWISE(Floats, FloatRegister, lesser, min_ps, choose(a < b, a, b))
 LANEWISE(Floats, FloatRegister, greater, max_ps, choose(a > b, a, b))
 
-/* Bytes as whole numbers, and back: those are within 0..255. */
+/* Convert bytes to integers, and back; the integers are within 0..255. */
 static inline Ints from_bytes(const uint8_t *from) {
     ON_X86(__m128i bytes = {0}, Bytes bytes);
     memcpy(&bytes, from, LANES);
-    return ON_X86((Ints)X86(cvtepu8_epi32)(bytes), __builtin_convertvector(bytes, Ints)); /* GCC is slow with the latter */
+    return ON_X86((Ints)X86(cvtepu8_epi32)(bytes), __builtin_convertvector(bytes, Ints)); /* GCC converts slowly */
 }
 
 static inline void to_bytes(Ints a, uint8_t *to) {
@@ -67,12 +68,12 @@ static inline void to_bytes(Ints a, uint8_t *to) {
 #endif
 }
 
-/* Numbers without their fractions. */
+/* Truncate to integers. */
 static inline Ints truncated(Floats a) { return __builtin_convertvector(a, Ints); }
 
 static inline Floats floats(Ints a) { return __builtin_convertvector(a, Floats); }
 
-/* A bit for each lane in which a comparison holds; and whether there is any. */
+/* A bit for each lane in which a comparison holds; and whether it holds in any. */
 static inline uint32_t bits_of(Ints a) {
 #if defined(__AVX512F__)
     return _mm512_test_epi32_mask((__m512i)a, (__m512i)a);
@@ -88,7 +89,7 @@ static inline uint32_t bits_of(Ints a) {
 
 static inline int any(Ints a) { return bits_of(a) != 0; }
 
-/* Four bytes from each place on. */
+/* Gather four bytes from each place. */
 static inline Words gather(const uint8_t *from, Ints at) {
 #if defined(__AVX512F__)
     return (Words)_mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, (__m512i)at, from, 1);
@@ -105,7 +106,7 @@ static inline Words gather(const uint8_t *from, Ints at) {
 #endif
 }
 
-/* Of the eight bytes from each place on, the four from byte 0 on, and the four from byte `second` on; see loads.h. */
+/* Load eight bytes from each place: the first four, and the four from byte `second` on; see loads.h. */
 static inline void pairs_at(const uint8_t *from, const int32_t *at, int second, Words *one, Words *two) {
 #if defined(__AVX512F__)
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -114,7 +115,7 @@ static inline void pairs_at(const uint8_t *from, const int32_t *at, int second, 
     low = _mm512_srli_epi64(low, 8 * second), high = _mm512_srli_epi64(high, 8 * second);
     *two = (Words)_mm512_permutex2var_epi32(low, even, high);
 #elif defined(__AVX2__)
-    /* Lanes 0, 1, 4, 5 and 2, 3, 6, 7: so a shuffle within halves puts them in order. */
+    /* In lanes 0, 1, 4, 5 and 2, 3, 6, 7, so that a shuffle within halves puts them in order. */
     __m256i low = four_pairs(from, at, 0, 4), high = four_pairs(from, at, 2, 6);
     *one = (Words)_mm256_shuffle_ps((__m256)low, (__m256)high, 0x88);
     low = _mm256_srli_epi64(low, 8 * second), high = _mm256_srli_epi64(high, 8 * second);
@@ -130,7 +131,7 @@ static inline void pairs_at(const uint8_t *from, const int32_t *at, int second, 
 #endif
 }
 
-/* The first `channels` bytes of the first `count` words, side by side. */
+/* Store the first `channels` bytes of the first `count` words without gaps. */
 static inline void store_pixels(Words words, int64_t count, int channels, uint8_t *to) {
 #if defined(__AVX512F__)
     __m512i bytes = (__m512i)words;
@@ -142,7 +143,7 @@ static inline void store_pixels(Words words, int64_t count, int channels, uint8_
         bytes = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(bytes));
     else if (channels == 2)
         bytes = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(bytes));
-    if (channels == 3 && count == LANES) { /* in two parts: a store by a mask takes longer */
+    if (channels == 3 && count == LANES) { /* in two parts: a masked store is slower */
         _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(bytes));
         _mm_storeu_si128((__m128i *)(void *)(to + 32), _mm512_extracti32x4_epi32(bytes, 2));
         return;

@@ -1,4 +1,5 @@
-/* Images that are to be made of others, resized or with a border, and are not yet: what is cut off is never made. */
+/* Lazy images: resized or padded versions of others that are computed when their pixels are read, so that no cropped
+   pixel is computed. */
 
 #pragma once
 
@@ -9,9 +10,9 @@
 #include "view.h"
 #include "windows.h"
 
-/* Interpolations, as OpenCV numbers them; the last one is ours: the pixel at the middle, in whole numbers. */
+/* Interpolations, as OpenCV numbers them; the last is our own: the pixel at the centre, in integers. */
 enum { INTERP_NEAREST = 0, INTERP_LINEAR = 1, INTERP_CUBIC = 2, INTERP_AREA = 3, INTERP_NEAREST_MIDDLE = 7 };
-enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* the most pixels each way that `blocks` takes together; the least of cubics */
+enum { BLOCKS = 16, LEAST_CUBIC = 4 }; /* greatest factor of `blocks`, least side for `cubic` */
 
 typedef int32_t Resize(const uint8_t *, int64_t, int64_t, int64_t, int32_t, int64_t, int64_t, uint8_t *, int64_t, int64_t,
                        int64_t, int64_t, int64_t);
@@ -19,7 +20,7 @@ EXPORT Resize JOIN(resize, ISA), JOIN(enlarge, ISA), JOIN(cubic, ISA), JOIN(bloc
     JOIN(nearest_middle, ISA);
 EXPORT int32_t JOIN(moved, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t, uint8_t *, int64_t);
 
-/* What makes an image of another size with OpenCV's bits; 0: nothing here does. */
+/* The kernel that resizes with the bits of OpenCV; 0: none. */
 static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, int64_t height, int64_t width,
                               int64_t mode) {
     double down = 1.0 / ((double)height / (double)rows), across = 1.0 / ((double)width / (double)columns);
@@ -39,7 +40,7 @@ static inline Resize *resizer(int64_t rows, int64_t columns, int64_t channels, i
     return whole ? JOIN(blocks, ISA) : known ? JOIN(shrink, ISA) : 0;
 }
 
-/* What a window of an image with a border reads of the image: where all is border, a pixel. */
+/* The part of the image that a window of the padded image reads: a single pixel if it shows only border. */
 static inline Window under_border(const View *padded, const View *inner, Window of) {
     int64_t size[2] = {inner->rows, inner->columns}, first[2] = {of.top - padded->above, of.left - padded->before};
     int64_t last[2] = {of.bottom - padded->above - 1, of.right - padded->before - 1}, low[2], high[2];
@@ -52,7 +53,7 @@ static inline Window under_border(const View *padded, const View *inner, Window 
     return (Window){low[0], low[1], high[0] + 1, high[1] + 1};
 }
 
-/* Whether pixels are only to be named, not read: then these are those that the sample reads, if it is the first time. */
+/* Whether this is a dry run, which reads no pixels: its first call sets the window that the sample will read. */
 static inline int dry_run(Run *run) {
     int64_t *w = run->sample->window;
     if (run->sample->target)
@@ -74,7 +75,7 @@ static inline int dry_run(Run *run) {
     return 1;
 }
 
-/* The same, where the image becomes another one of such a size. */
+/* The same before the image is replaced by another of this size. */
 static inline int dry_image(Run *run, int64_t rows, int64_t columns) {
     const int dry = dry_run(run);
     if (dry)
@@ -82,7 +83,7 @@ static inline int dry_image(Run *run, int64_t rows, int64_t columns) {
     return dry;
 }
 
-/* The image with its pixels side by side, row below row. */
+/* Make the image upright in memory: rows from above, pixels contiguous. */
 static inline int64_t ensure_upright(Run *run) {
     View *v = &run->view;
     int64_t down, across;
@@ -98,14 +99,14 @@ static inline int64_t ensure_upright(Run *run) {
     return DONE;
 }
 
-/* The same, with its tables carried out; or what will be: what is turned before is turned before it is resampled. */
+/* The same with its tables applied; a lazy image that is turned is computed before it is resampled. */
 static inline int64_t materialise_upright(Run *run) {
     const int turned = is_turned(&run->view);
     TRY(materialise(run));
     return !turned || dry_image(run, run->view.rows, run->view.columns) ? DONE : ensure_upright(run);
 }
 
-/* Pixels of a row, each at this many bytes in it. */
+/* Copy pixels of a row by their offsets in bytes. */
 static inline void pick_pixels(int64_t channels, const uint8_t *row, const int64_t *offsets, int64_t count,
                                uint8_t *restrict to) {
     for (int64_t x = 0; x < count; x++, to += channels)
@@ -119,14 +120,14 @@ static inline void fill_pixels(const View *padded, int64_t count, uint8_t *to) {
             *to++ = (uint8_t)(padded->fill >> 8 * c);
 }
 
-/* Whether a row shows one of the image's that the window has, too, and so is a copy of that. */
+/* Whether a border row repeats an image row that is in the window, too, and is copied from there. */
 static inline int is_copy(const View *padded, Window of, int64_t y, int64_t at) {
     int64_t first = padded->above + at;
     return at >= 0 && first != y && of.top <= first && first < of.bottom;
 }
 
-/* Columns from `x` to `end`, all of the border or all of the image, of a window, in all rows but those of the fill and copies. `from`: the
-   part of the image that is read, its pixels `across` bytes apart and its rows `down`. */
+/* Make columns `x` to `end` of a window, all of them border or all image, in all rows but filled rows and copies.
+   `from`: the part of the image that is read, its pixels `across` bytes apart and its rows `down`. */
 static inline void make_columns(const View *padded, Window of, Window part, int64_t rows, int64_t columns, const uint8_t *from,
                                 int64_t down, int64_t across, int64_t x, int64_t end, uint8_t *to) {
     enum { SOME = 64 };
@@ -140,7 +141,7 @@ static inline void make_columns(const View *padded, Window of, Window part, int6
             inside &= at >= 0;
             offsets[k] = (at - part.left) * across;
         }
-        fill_pixels(padded, inside ? 0 : count, fill); /* a border of a fill has nothing else */
+        fill_pixels(padded, inside ? 0 : count, fill); /* other borders have no fill */
         uint8_t *here = to + (x - of.left) * channels;
         for (int64_t y = of.top; y < of.bottom; y++, here += step) {
             int64_t at = fold((int32_t)(y - padded->above), (int32_t)rows, (int32_t)padded->mode);
@@ -149,7 +150,7 @@ static inline void make_columns(const View *padded, Window of, Window part, int6
                 continue;
             if (at >= 0 && !inside)
                 memcpy(here, fill, count * channels);
-            else if (at >= 0 && channels == 3) /* most have, and it is the quicker for being known here */
+            else if (at >= 0 && channels == 3) /* the common case, faster with a constant */
                 pick_pixels(3, row, offsets, count, here);
             else if (at >= 0)
                 pick_pixels(channels, row, offsets, count, here);
@@ -157,7 +158,7 @@ static inline void make_columns(const View *padded, Window of, Window part, int6
     }
 }
 
-/* A window of the image with a border around it. */
+/* Make a window of the padded image. */
 static inline int64_t make_border(Run *run, const View *padded, Window of, uint8_t *to) {
     View *v = &run->view;
     int64_t rows = v->rows, columns = v->columns, channels = v->channels, down, across;
@@ -191,7 +192,7 @@ static inline int64_t make_border(Run *run, const View *padded, Window of, uint8
     return DONE;
 }
 
-/* The pixels that the image shows, where they are still to be made. */
+/* Compute the pixels of a lazy image. */
 static inline int64_t ensure_pixels(Run *run) {
     View image = run->view;
     if (image.kind == PIXELS)
@@ -217,12 +218,12 @@ static inline int64_t ensure_pixels(Run *run) {
     return DONE;
 }
 
-/* Another image in place of this one, to be made of it. */
+/* Put a lazy image in place of this one. */
 static inline int64_t add_layer(Run *run, int64_t kind, int64_t height, int64_t width, int64_t mode) {
     View *v = &run->view;
     if (height < 1 || width < 1 || height > LONGEST || width > LONGEST || height * width > run->program->most)
         return REFUSED;
-    TRY(materialise(run)); /* tables are of what is seen now */
+    TRY(materialise(run)); /* pending tables belong to the present image */
     run->deep = v->kind == PIXELS ? 0 : run->deep;
     if (run->deep == MOST_LAYERS) {
         TRY(dry_image(run, v->rows, v->columns) ? DONE : ensure_pixels(run));
@@ -234,7 +235,7 @@ static inline int64_t add_layer(Run *run, int64_t kind, int64_t height, int64_t 
     return DONE;
 }
 
-/* The image of another size. */
+/* Resize the image lazily. */
 static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t interpolation) {
     const View *v = &run->view;
     if (height == v->rows && width == v->columns)
@@ -245,7 +246,7 @@ static inline int64_t resize(Run *run, int64_t height, int64_t width, int64_t in
     return add_layer(run, RESIZED, height, width, interpolation);
 }
 
-/* The image of another size, by rows and columns of what it is a part of: its turns come after. */
+/* Resize the image lazily in its upright orientation: its rotation and flips come after that. */
 static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, int64_t interpolation) {
     View *v = &run->view;
     const int transposes = v->down[1] != 0;
@@ -256,7 +257,7 @@ static inline int64_t resize_upright(Run *run, int64_t height, int64_t width, in
     return answer;
 }
 
-/* The image with so many rows and columns more: above, below, left, right. */
+/* Pad the image lazily: rows above, below, columns before, after. */
 static inline int64_t pad(Run *run, const double *sides, int64_t border, uint32_t fill) {
     View *v = &run->view;
     if (!(sides[0] || sides[1] || sides[2] || sides[3]))

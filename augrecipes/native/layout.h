@@ -1,18 +1,19 @@
-/* The structs that Python and C share, of the one list layout.def: C has them of this, Python packs them by the same list
-   (layout.py), and layout_table.h exports what the compiler made of it. They have no gaps, as Python puts none. */
+/* The structs that Python and C share, from the single list layout.def: C structs are made from it here, Python packs
+   by the same list (layout.py), and layout_table.h exports the compiler's layout. There are no gaps, since Python
+   packs none. */
 
 #pragma once
 
 #include "export.h"
 
-#if !defined(LAYOUT) /* that of the codec is another one */
+#if !defined(LAYOUT) /* the codec has its own */
 #define LAYOUT "layout.def"
 #define NUMBERS "ops.def"
 #include "ops.h"
 
-/* Decodes a window of a file: pixels side by side, each row right behind the other. Answers 0, or says why not. */
+/* Decodes a window of a file into pixels without gaps. Returns 0 on success; otherwise `message` says why not. */
 typedef int32_t (*Decode)(const uint8_t *file, const void *window, void *memory, uint8_t *pixels, char *message);
-enum { MESSAGE_BYTES = 256 }; /* of what a decoder says, at most */
+enum { MESSAGE_BYTES = 256 }; /* the longest message of a decoder */
 #endif
 
 #define BEGIN(in) typedef struct {

@@ -3,8 +3,6 @@
 The library exports its compiler's layout of them; `check` compares both when the library is loaded.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 import struct
@@ -40,7 +38,7 @@ class Layout:
     (slice(0, 2, None), 11, 64, 208)
     """
 
-    def __init__(self, name: str, fields: list[tuple[str, str, str]], known: dict[str, Layout]) -> None:
+    def __init__(self, name: str, fields: list[tuple[str, str, str]], known: "dict[str, Layout]") -> None:
         self.name, self.formats = name, dict[str, str]()
         parts = []
         for kind, field, count in fields:

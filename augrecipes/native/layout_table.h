@@ -1,5 +1,5 @@
-/* What the compiler made of the structs of LAYOUT, which Python compares with its own when it loads the library: the names
-   of all fields, and where each lies and how many bytes it takes; of each struct its size. The rows of NUMBERS follow. */
+/* The compiler's layout of the structs of LAYOUT, which Python compares with its own when it loads the library: the
+   names of all fields, with offset and size; the size of each struct. The rows of NUMBERS follow. */
 
 #include "layout.h"
 

@@ -1,19 +1,20 @@
-/* Where a lens takes the pixels of an image from: the further from the middle, the more it bends.
+/* The source places of lens distortion, which grows with the distance from the centre.
 
-   Beside compiler/kernels/opencv_bits.py. The arithmetic is that of OpenCV's camera model with AVX2: float64 with fused
-   multiply-add, along a row from some columns to the next. Whether the installed OpenCV does so is for Python to find
-   out. */
+   The arithmetic is that of OpenCV's camera model with AVX2: float64 with fused multiply-add, cumulative along a row
+   within groups of columns. compiler/kernels/opencv_bits.py checks whether the installed OpenCV does so. */
 
 #include <math.h>
 
 #include "kernels.h"
 
-enum { TOGETHER = 8 }; /* columns that OpenCV takes at once, where a row has as many left */
+enum { TOGETHER = 8 }; /* columns that OpenCV processes together, if a row has as many left */
 
-/* rows, columns: of the image
-   amount:  how much it bends
-   first:   of `count` rows whose places are found
-   line:    memory for as many numbers as there are columns
+/* Compute the places of some rows.
+
+   rows, columns: of the image
+   amount:  the distortion
+   first, count: the rows whose places are computed
+   line:    workspace for `columns` numbers
    map_x, map_y: count x columns */
 KERNEL(lens)(int64_t rows, int64_t columns, double amount, int64_t first, int64_t count, double *line,
              float *map_x, float *map_y) {

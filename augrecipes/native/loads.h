@@ -1,5 +1,5 @@
-/* Pixels from many places, loaded one by one: that takes a third of what gathers do (Zen 5), if the places have been in
-   memory for a while. Processors hand on what they have just stored only in the width in which it was stored. */
+/* Loads pixels from many places one by one, which takes a third of the time of gathers (Zen 5), if the addresses were
+   stored long enough before: store forwarding works only for loads of the stored width. */
 
 #pragma once
 
@@ -8,20 +8,20 @@
 #if defined(__AVX2__)
 #include <immintrin.h>
 
-/* Eight bytes each from places k and l on. */
+/* Load eight bytes each from places k and l. */
 static inline __m128i two_pairs(const uint8_t *from, const int32_t *at, int k, int l) {
     __m128i one = _mm_loadl_epi64((const __m128i *)(const void *)(from + at[k]));
     return _mm_castpd_si128(_mm_loadh_pd(_mm_castsi128_pd(one), (const double *)(const void *)(from + at[l])));
 }
 
-/* The same from places k, k + 1 and l, l + 1 on. */
+/* The same from places k, k + 1 and l, l + 1. */
 static inline __m256i four_pairs(const uint8_t *from, const int32_t *at, int k, int l) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(two_pairs(from, at, k, k + 1)), two_pairs(from, at, l, l + 1), 1);
 }
 #endif
 
 #if defined(__AVX512F__)
-/* The same from eight places on, `apart` from one to the next. */
+/* The same from eight places, `apart` from one to the next. */
 static inline __m512i eight_pairs(const uint8_t *from, const int32_t *at, int apart) {
     __m256i low = _mm256_castsi128_si256(two_pairs(from, at, 0, apart));
     __m256i high = _mm256_castsi128_si256(two_pairs(from, at, 4 * apart, 5 * apart));
@@ -31,8 +31,8 @@ static inline __m512i eight_pairs(const uint8_t *from, const int32_t *at, int ap
 }
 #endif
 
-/* What stands in a table, four entries at a time: loads and stores take two thirds of a gather. The asm says nothing, and
-   keeps compilers from putting vectors together out of single words. */
+/* Look up a table, four entries at a time: loads and stores take two thirds of the time of a gather. The empty asm
+   prevents compilers from assembling vectors from single words. */
 #define ALONE __asm__ volatile("")
 #define LOOK_UP(type, table, at, count, to)                                                                              \
     do {                                                                                                                 \

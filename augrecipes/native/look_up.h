@@ -1,4 +1,4 @@
-/* Bytes looked up in tables of 256, many at once where the processor has a way. */
+/* Looks bytes up in tables of 256, many at a time where the processor has an instruction for that. */
 
 #pragma once
 
@@ -8,8 +8,9 @@
 
 #if defined(X86)
 
-/* Two loops, by a way to look the bytes of a register up in a table of so many: through one table; and through three by
-   turns, where register k begins with the colour of byte k * sizeof(Register). Both answer how many bytes are done. */
+/* Two loops around `looked_up`, which looks up the bytes of a register in a table of so many registers: one loop with
+   a single table, one with three interleaved channels, where register k begins with the channel of byte k *
+   sizeof(Register). Both return the number of bytes done. */
 #define LOOPS(one_table, three_tables, target, registers, prepare, looked_up) \
     target static int64_t one_table(const uint8_t *from, int64_t length, const uint8_t *levels, uint8_t *to) { \
         Register table[registers], bytes; \
@@ -43,8 +44,8 @@
         return x; \
     }
 
-/* A table whose rows of sixteen levels hold, of an exclusive or, what each adds to those before it: a shuffle gives
-   nothing where an index is negative. */
+/* A table for `shuffle_rows`: each row of sixteen levels holds the exclusive or with the row before it, since the
+   shuffles of all rows up to that of a byte are combined (a shuffle gives 0 for a negative index). */
 static inline void rows_of_levels(const uint8_t *levels, Register *table) {
     for (int k = 0; k < 16; k++) {
         __m128i row = _mm_loadu_si128((const __m128i *)(levels + 16 * k));
@@ -68,7 +69,7 @@ LOOPS(look_up_some, look_up_three, , 16, rows_of_levels, shuffle_rows)
 
 #if defined(__AVX512BW__)
 #define VBMI __attribute__((target("avx512vbmi")))
-extern int32_t ar_shuffles_bytes; /* whether the processor shuffles bytes of whole registers: see machine.c */
+extern int32_t ar_shuffles_bytes; /* whether the processor permutes the bytes of whole registers (VBMI): see machine.c */
 
 VBMI static inline void load_table(const uint8_t *levels, Register *table) { memcpy(table, levels, LEVELS); }
 
@@ -83,10 +84,11 @@ LOOPS(permute_some, permute_three, VBMI, 4, load_table, permute_table)
 #define BY_REGISTERS(shuffles, permutes) (shuffles)
 #endif
 
-enum { TOGETHER = 96, PART = 32 }; /* bytes that are worked on together: of three channels the same each time */
+enum { TOGETHER = 96, PART = 32 }; /* bytes at a time: a multiple of three channels */
 typedef uint8_t Part __attribute__((vector_size(PART)));
 
-/* Where each table keeps every level, turns them all round, or makes one of them: how many bytes are done so, else 0. */
+/* Tables that are the identity, its complement or a constant need only masks: returns the number of bytes done, 0 for
+   other tables. */
 static inline int64_t masked(const uint8_t *from, int64_t length, int64_t channels, const uint8_t (*levels)[LEVELS],
                              int alike, uint8_t *to) {
     uint8_t keeps[TOGETHER], turns[TOGETHER];
@@ -114,7 +116,7 @@ static inline int64_t masked(const uint8_t *from, int64_t length, int64_t channe
     return x;
 }
 
-/* So many bytes, of as many channels by turns, each in its table; `alike`: all tables are one. `to` may be `from`. */
+/* Look up interleaved channels, each in its table; `alike`: all tables are the same. `to` may be `from`. */
 static inline void look_up(const uint8_t *from, int64_t length, int64_t channels, const uint8_t (*levels)[LEVELS],
                            int alike, uint8_t *to) {
     int64_t x = masked(from, length, channels, levels, alike, to);

@@ -1,7 +1,8 @@
-/* What the library says of itself and of the machine: which sources it is made of, which instruction sets run here. */
+/* Information about the library and the machine: the fingerprint of its sources, and the instruction sets that run
+   here. */
 
 #if !defined(_WIN32)
-#define _POSIX_C_SOURCE 199309L /* of which C11 itself has no clock_gettime */
+#define _POSIX_C_SOURCE 199309L /* for clock_gettime, which C11 lacks */
 #include <time.h>
 #endif
 
@@ -17,11 +18,11 @@ enum { SECOND = 1000000000 }; /* nanoseconds */
 enum { SSE3_AND_UP = 1 << 0 | 1 << 9 | 1 << 19 | 1 << 20 | 1 << 23 }; /* leaf 1, ecx: SSE3, SSSE3, SSE4.1, 4.2, POPCNT */
 enum { FMA = 1 << 12, MOVBE = 1 << 22, SAVES = 1 << 27, AVX = 1 << 28, F16C = 1 << 29 };       /* leaf 1, ecx */
 enum { BMI = 1 << 3 | 1 << 8, AVX2 = 1 << 5 };                                                 /* leaf 7, ebx */
-enum { AVX512 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 }; /* leaf 7, ebx: F, DQ, CD, BW; VL is the last bit of all */
+enum { AVX512 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 }; /* leaf 7, ebx: F, DQ, CD, BW; VL is bit 31 */
 enum { LZCNT = 1 << 5 };                                 /* leaf 0x80000001, ecx */
-enum { YMM = 6, ZMM = 0xe6 };                            /* registers that the system keeps for a program */
+enum { YMM = 6, ZMM = 0xe6 };                            /* register state that the system saves */
 
-/* Asked of the processor itself: `__builtin_cpu_supports` knows nothing where the compiler brings no runtime for it. */
+/* The processor itself is asked, because `__builtin_cpu_supports` fails where the compiler has no runtime for it. */
 static int32_t best(void) {
     uint32_t a, b, c, d, wanted = SSE3_AND_UP | FMA | MOVBE | SAVES | AVX | F16C;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & wanted) != wanted)
@@ -40,7 +41,7 @@ __declspec(dllimport) int __stdcall QueryPerformanceCounter(int64_t *);
 __declspec(dllimport) int __stdcall QueryPerformanceFrequency(int64_t *);
 #endif
 
-/* Nanoseconds on a clock that nobody sets. */
+/* Nanoseconds of a monotonic clock. */
 int64_t ar_nanoseconds(void) {
 #if defined(_WIN32)
     int64_t ticks, in_a_second;
@@ -53,8 +54,8 @@ int64_t ar_nanoseconds(void) {
 #endif
 }
 
-/* Whether it shuffles the bytes of whole registers, as some with AVX-512 do: asked once, when the library is loaded,
-   because asking takes longer than what is gained on a small image. */
+/* Whether it permutes the bytes of whole registers (VBMI), as some processors with AVX-512 do: checked once, when the
+   library is loaded, because the check takes longer than it saves on a small image. */
 int32_t ar_shuffles_bytes;
 
 #if defined(__x86_64__)
@@ -66,7 +67,7 @@ __attribute__((constructor)) static void ask(void) {
 }
 #endif
 
-/* The best instruction set that this processor and its system carry out: 0 base, 3 AVX2 with FMA and F16C, 4 AVX-512. */
+/* The best instruction set that the processor and the system support: 0 base, 3 AVX2 with FMA and F16C, 4 AVX-512. */
 EXPORT int32_t ar_isa(void) {
 #if defined(__x86_64__)
     return best();

@@ -1,22 +1,22 @@
-/* Tables of levels that wait, carried out; and images in memory that may be written to. */
+/* Applies pending tables of levels, and provides images in writable memory. */
 
 #pragma once
 
 #include "view.h"
 
-static inline int64_t ensure_pixels(Run *run); /* see layers.h, and the next one, too */
+static inline int64_t ensure_pixels(Run *run); /* see layers.h */
 static inline int64_t ensure_upright(Run *run);
 
-/* What lies where an argument says. */
-static inline void *pointer_from(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all are */
+/* The pointer in an argument. */
+static inline void *pointer_from(double address) { return (void *)(uintptr_t)address; } /* below 2^53, as all addresses are */
 
-/* Whether the image lies in memory of the program's own. */
+/* Whether the image is in scratch memory, which may be overwritten. */
 static inline int in_scratch(const Run *run) {
     uintptr_t at = (uintptr_t)run->view.at, scratch = (uintptr_t)run->program->scratch;
     return scratch <= at && at < scratch + (uintptr_t)run->program->workspace;
 }
 
-/* Make the image, where there are tables, and carry them out. */
+/* Apply pending tables, for which a lazy image is computed. */
 static inline int64_t materialise(Run *run) {
     View *v = &run->view;
     if (!run->tabled)
@@ -40,13 +40,13 @@ static inline int64_t materialise(Run *run) {
     return DONE;
 }
 
-/* The image with its pixels side by side, each row right behind the other. */
+/* Make the image contiguous: no gaps between pixels or rows. */
 static inline int64_t contiguous_image(Run *run, const uint8_t **from) {
     View *v = &run->view;
     int64_t down, across, step = v->columns * v->channels;
     TRY(materialise(run));
     TRY(ensure_upright(run));
-    const uint8_t *rows = first_pixel(v, &down, &across); /* `down` is not `v->step` where the image lies upside down */
+    const uint8_t *rows = first_pixel(v, &down, &across); /* `down` is not `v->step` if the image is upside down */
     *from = rows;
     if (down == step)
         return DONE;
@@ -59,14 +59,14 @@ static inline int64_t contiguous_image(Run *run, const uint8_t **from) {
     return DONE;
 }
 
-/* Where the image lies, where its new pixels go, and memory to make them in. */
+/* The present pixels, memory for the new ones, and a workspace. */
 typedef struct {
     const uint8_t *from;
     uint8_t *to;
     void *workspace;
 } Buffers;
 
-/* Memory for another image in its place, and `workspace` bytes. */
+/* Allocate memory for an image that replaces this one, and `workspace` bytes. */
 static inline int64_t replacement_buffers(Run *run, Buffers *b, int64_t workspace) {
     View *v = &run->view;
     TRY(contiguous_image(run, &b->from));
@@ -76,14 +76,14 @@ static inline int64_t replacement_buffers(Run *run, Buffers *b, int64_t workspac
     return DONE;
 }
 
-/* The same without a workspace, or the image's own place where that is the program's. */
+/* The same without a workspace; in place if the image is in scratch memory. */
 static inline int64_t inplace_buffers(Run *run, Buffers *b) {
     TRY(contiguous_image(run, &b->from));
     b->to = (uint8_t *)run->view.at + (b->from - run->view.at);
     return in_scratch(run) ? DONE : replacement_buffers(run, b, 0);
 }
 
-/* The image in memory that may be written to. */
+/* Make the image writable. */
 static inline int64_t writable_image(Run *run, uint8_t **to) {
     Buffers b;
     TRY(inplace_buffers(run, &b));

@@ -1,5 +1,5 @@
-/* Levels through a matrix of colours, and what is asked of them before: all in whole numbers of 16 bits, of which a
-   register holds many. */
+/* Multiplies colours by a matrix, and finds their range and mean: in integers of 16 bits, of which a register holds
+   many. */
 
 #pragma once
 
@@ -8,15 +8,15 @@
 #include "planes.h"
 #include "shorts.h"
 
-enum { FINEST = 7, COARSEST = 3 }; /* bits of fraction */
+enum { FINEST = 7, COARSEST = 3 }; /* fractional bits */
 
-/* Three rows of four numbers as whole ones, where their sums have `bits` of fraction. */
+/* Three rows of four numbers as integers whose sums have `bits` fractional bits. */
 typedef struct {
     int16_t rows[COLOURS][4];
     int bits;
 } Matrix;
 
-/* The finest whole numbers that a matrix may have; false where its sums are too large for any. */
+/* Convert a matrix with as many fractional bits as fit; false if its sums are too large for any. */
 static int in_whole_numbers(const double rows[COLOURS][4], Matrix *to) {
     double most = 0;
     to->bits = FINEST;
@@ -29,14 +29,15 @@ static int in_whole_numbers(const double rows[COLOURS][4], Matrix *to) {
     if (to->bits < COARSEST)
         return 0;
     for (int c = 0; c < COLOURS; c++)
-        for (int k = 0; k < 4; k++) { /* products are of 128 times a level, and lose 15 bits */
+        for (int k = 0; k < 4; k++) { /* products are of 128 times a level, and drop 15 bits */
             int bits = k < 3 ? to->bits + 8 : to->bits;
             to->rows[c][k] = (int16_t)floor(rows[c][k] * (1 << bits) + 0.5);
         }
     return 1;
 }
 
-/* Each product is rounded, and then their sum, halves upwards. May read and write up to the next multiple of LANES. */
+/* Multiply: each product is rounded, then their sum, halves upwards. May read and write up to the next multiple of
+   LANES. */
 static inline void through_matrix(const Matrix *matrix, int64_t count, const uint8_t *red, const uint8_t *green,
                                   const uint8_t *blue, uint8_t (*to)[ACROSS]) {
     int bits = matrix->bits;
@@ -51,32 +52,32 @@ static inline void through_matrix(const Matrix *matrix, int64_t count, const uin
     }
 }
 
-/* The sum of what has been seen of a plane, and the least and the most of it; `lately`: up to 128 numbers in each lane
-   that are not in the sum yet. */
+/* Sum, minimum and maximum of the levels of a plane so far; `partial`: partial sums of up to 128 numbers in
+   each lane. */
 typedef struct {
     int64_t sum;
     int32_t added;
-    Shorts least, most, lately;
-} Seen;
+    Shorts least, most, partial;
+} RunningStats;
 
-static inline void add_up(Seen *seen) {
+static inline void flush_partial(RunningStats *seen) {
     for (int i = 0; i < LANES; i++)
-        seen->sum += seen->lately[i];
-    seen->lately = (Shorts){0}, seen->added = 0;
+        seen->sum += seen->partial[i];
+    seen->partial = (Shorts){0}, seen->added = 0;
 }
 
-static inline void look_at(Seen *seen, const uint8_t *from, int64_t count) {
+static inline void update_stats(RunningStats *seen, const uint8_t *from, int64_t count) {
     int64_t x = 0;
     while (x + LANES <= count) {
-        Shorts least = seen->least, most = seen->most, lately = seen->lately;
+        Shorts least = seen->least, most = seen->most, partial = seen->partial;
         int64_t first = x, end = MIN(count, x + (128 - seen->added) * LANES);
         for (; x + LANES <= end; x += LANES) {
             Shorts now = levels(from + x);
-            least = lower_of(least, now), most = higher_of(most, now), lately += now;
+            least = lower_of(least, now), most = higher_of(most, now), partial += now;
         }
-        seen->least = least, seen->most = most, seen->lately = lately, seen->added += (int32_t)((x - first) / LANES);
+        seen->least = least, seen->most = most, seen->partial = partial, seen->added += (int32_t)((x - first) / LANES);
         if (seen->added == 128)
-            add_up(seen);
+            flush_partial(seen);
     }
     for (; x < count; x++) {
         seen->sum += from[x];

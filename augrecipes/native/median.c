@@ -1,10 +1,10 @@
 /* Median filter of 3 x 3, 5 x 5 and 7 x 7 by sorting networks, many pixels at a time (one in each byte of a vector).
 
-   Columns of a square are sorted first, once for all squares that share them, then its rows. In a square sorted both
-   ways most numbers have too many below or above them to be the median; of those that are left the least and the
-   greatest are dropped, in turn with each new one (forgetful selection), until three remain.
+   The columns of a window are sorted first, once for all windows that share them, then its rows. In a window sorted
+   both ways most numbers have too many below or above them to be the median; of the rest, the least and the greatest
+   are dropped each time a new one is added (forgetful selection), until three remain.
 
-   Bits: any median is the same; borders repeat the outermost pixel, as OpenCV's medianBlur does.
+   Bits: a median is the same however it is found; borders repeat the edge pixel, as OpenCV's medianBlur does.
    Law: tests/laws/test_hard_images.py (medians), tests/laws/test_native_points.py. */
 
 #include <string.h>
@@ -23,7 +23,7 @@ typedef uint8_t Bytes __attribute__((vector_size(AT_ONCE)));
 LANEWISE(Bytes, Register, lower_of, min_epu8, (a & (Bytes)(a < b)) | (b & ~(Bytes)(a < b)))
 LANEWISE(Bytes, Register, higher_of, max_epu8, (b & (Bytes)(a < b)) | (a & ~(Bytes)(a < b)))
 
-/* The lower numbers to a, the others to b. */
+/* Compare and exchange: the lower numbers to a, the higher ones to b. */
 static inline void order(Bytes *a, Bytes *b) {
     Bytes low = lower_of(*a, *b);
     *b = higher_of(*a, *b), *a = low;
@@ -36,12 +36,12 @@ static inline Bytes bytes(const uint8_t *from) {
 }
 
 static const int8_t PAIRS[][2] = {
-    {0, 1}, {1, 2}, {0, 1}, /* of three */
-    {0, 1}, {3, 4}, {2, 4}, {2, 3}, {1, 4}, {0, 3}, {0, 2}, {1, 3}, {1, 2}, /* of five */
+    {0, 1}, {1, 2}, {0, 1}, /* for three */
+    {0, 1}, {3, 4}, {2, 4}, {2, 3}, {1, 4}, {0, 3}, {0, 2}, {1, 3}, {1, 2}, /* for five */
     {0, 6}, {2, 3}, {4, 5}, {0, 2}, {1, 4}, {3, 6}, {0, 1}, {2, 5}, {3, 4}, {1, 2}, {4, 6}, {2, 3}, {4, 5}, {1, 2}, {3, 4}, {5, 6},
 };
 
-/* Put 3, 5 or 7 numbers in order. */
+/* Sort 3, 5 or 7 numbers. */
 static inline __attribute__((always_inline)) void sort(Bytes *v, int side) {
     int from = side == 3 ? 0 : side == 5 ? 3 : 12, count = side == 3 ? 3 : side == 5 ? 9 : 16;
 #pragma GCC unroll 16
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void sort(Bytes *v, int side) {
         order(v + PAIRS[from + k][0], v + PAIRS[from + k][1]);
 }
 
-/* Of some numbers the least to the first place, the greatest to the last one: neither is their median. */
+/* Move the least number to the first place and the greatest to the last: neither is the median. */
 static inline __attribute__((always_inline)) void part(Bytes *v, int count) {
 #pragma GCC unroll 16
     for (int k = 0; k < count / 2; k++)
@@ -62,13 +62,13 @@ static inline __attribute__((always_inline)) void part(Bytes *v, int count) {
         order(v + k, v + count - 1);
 }
 
-/* Of `held` numbers without these two: the next one of those that wait behind the first `all` comes to them. */
+/* Drop these two of `held` numbers, and add the next one of those after the first `all`. */
 static inline __attribute__((always_inline)) void step(Bytes *v, int held, int all) {
     part(v, held);
     v[0] = v[2 * all - held];
 }
 
-/* The median of 3, 13 or 29 numbers, of which the first 3, 8 or 16 are looked at together. */
+/* The median of 3, 13 or 29 numbers, of which the first 3, 8 or 16 are considered together at first. */
 static inline __attribute__((always_inline)) Bytes middle(Bytes *v, int all) {
     if (all == 16) {
         step(v, 16, all), step(v, 15, all), step(v, 14, all), step(v, 13, all);
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) Bytes middle(Bytes *v, int all) {
     return v[1];
 }
 
-/* Of a square whose columns are in order; its rows are `wide`, and its columns `apart`. */
+/* The medians of windows with sorted columns; rows are `wide` bytes apart, columns `apart` bytes. */
 static inline __attribute__((always_inline)) Bytes median_of(const uint8_t *from, int64_t wide, int64_t apart, int side) {
     Bytes left[WIDEST * WIDEST];
     int count = 0, most = (side * side + 1) / 2;
@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) Bytes median_of(const uint8_t *from
     return middle(left, side == 3 ? 3 : side == 5 ? 8 : 16);
 }
 
-/* Columns of some rows put in order, to rows that are `wide`. */
+/* Sort the columns of `side` rows into rows that are `wide` bytes apart. */
 static inline __attribute__((always_inline)) void sort_columns(const uint8_t *const *rows, int64_t length, int64_t wide,
                                                                int side, uint8_t *to) {
     int64_t i = 0;
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) void medians(const uint8_t *source,
             about[k] = source + MIN(MAX(y - far + k, 0), rows - 1) * length;
         sort_columns(about, length, wide, side, inner);
         for (int64_t k = 0; k < side; k++)
-            for (int64_t i = 0; i < far * channels; i++) { /* beyond the border lies its last pixel again */
+            for (int64_t i = 0; i < far * channels; i++) { /* the edge pixel repeats beyond the border */
                 inner[k * wide - 1 - i] = inner[k * wide + channels - 1 - i % channels];
                 inner[k * wide + length + i] = inner[k * wide + length - channels + i % channels];
             }
@@ -147,11 +147,11 @@ static inline __attribute__((always_inline)) void medians(const uint8_t *source,
     }
 }
 
-/* An image of medians; beyond its borders lie its outermost pixels.
+/* Filter an image; beyond its borders the edge pixels repeat.
 
-   source, target: rows x columns x channels uint8, each row behind the other, apart; channels: 1, 3 or 4
-   side: of the squares: 3, 5 or 7
-   workspace: side * ((columns + side - 1) * channels + 64) bytes to work in */
+   source, target: rows x columns x channels uint8 without gaps; they must not overlap; channels: 1, 3 or 4
+   side: of the window: 3, 5 or 7
+   workspace: side * ((columns + side - 1) * channels + 64) bytes */
 KERNEL(median)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, int64_t side, uint8_t *workspace,
                uint8_t *target) {
     if (rows < 1 || columns < 1 || channels < 1 || channels > 4 || channels == 2)

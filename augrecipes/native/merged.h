@@ -1,8 +1,8 @@
-/* Geometry merged: crops, flips and warps that follow one another as one inverse mapping, by products of 3 x 3 matrices
-   from output to source at pixel centres; where that is the same as one after another (nothing between them hides
-   pixels, fills a border, or is coarser than both ends), and what each way costs.
+/* Merges consecutive crops, flips and warps into one inverse mapping, by products of 3 x 3 matrices from output to
+   source at pixel centres; decides where that equals running them one after another (nothing between them hides
+   pixels, fills a border, or is coarser than both ends); and estimates the cost of either way.
 
-   Bits: double, sums and products in one order.
+   Bits: double, sums and products in a fixed order.
    Law: tests/laws/test_native_merges.py, tests/laws/test_merges.py (contract GEOMETRY: a hundredth of a pixel). */
 
 #pragma once
@@ -15,53 +15,53 @@
 #include "sampled.h"
 #include "layers.h"
 
-enum { MOST_WARPS = 6 }; /* that follow one another */
+enum { MOST_WARPS = 6 }; /* in a row */
 
 typedef struct {
-    double cells[9]; /* rows; from a place in what comes out to one in what goes in */
+    double cells[9]; /* row by row; from a place in the output to one in the input */
 } Matrix;
 
-/* One step that resamples. `border`: as OpenCV numbers them; -1: it only ever repeats the edge. `labels`: to the pixel
-   that is next. */
+/* A step that resamples. `border`: as OpenCV numbers them; -1: a resize, which only ever repeats the edge. `labels`:
+   nearest neighbour. */
 typedef struct {
     Matrix matrix;
     int64_t height, width, border, fill, labels;
 } Warp;
 
-/* An image, and the geometry that is still to be applied to it: the fields of a Warped. */
+/* An image, and the geometry that is still to be applied to it. */
 typedef struct Warped {
     View image;
-    int pending, neighbours, betweens, bent; /* bent: by the job's grid or lens, before all else */
+    int pending, neighbours, betweens, bent; /* bent: whether the grid or lens of the job comes first */
     Matrix matrix, own, between[MOST_WARPS];
     int64_t height, width, border, fill;
     Warp last;
     const struct Warped *earlier;
 } Warped;
 
-/* What things cost, as compiler/kernels/cost.py has it; `decoded`: a pixel of an image that is not decoded yet, of
-   `wide` columns, or 0. */
+/* Costs, as in compiler/lowering/encodings.py; `decoded`: of a pixel of a file of `wide` columns that is not decoded
+   yet, or 0. */
 typedef struct {
     double row, column, halved, warped, read, call, decoded, wide;
 } Costs;
 
-/* A window that is only scaled, and how it is turned then; and of that a part, turned again. */
+/* A resize of a window, then flips and rotation by `turn`; and perhaps a part of that, turned again. */
 typedef struct {
     int64_t x_min, y_min, x_max, y_max, height, width, turn;
     int parts;
     int64_t part[4], part_turn;
 } Resized;
 
-/* What is merged of a sample: its geometry so far, the last of `chain`; and once that is over, the job that is left. */
+/* The merged geometry of a sample so far, the last of `chain`; afterwards, the job that remains. */
 typedef struct Merging {
-    int warps, collecting, has_job; /* collecting: steps are being merged; has_job: the job is to be carried out */
-    int reads_part; /* of an image that is not decoded yet, no more than it needs */
-    int64_t reduced; /* by how much an image is that was decoded smaller; 0: it was not */
-    int flushed, enlarged; /* whether some of it is carried out already, and that has enlarged the image */
+    int warps, collecting, has_job; /* collecting: steps are being merged; has_job: a job is pending */
+    int reads_part; /* whether only the needed part of a file is decoded */
+    int64_t reduced; /* the factor by which the image was decoded smaller, or 0 */
+    int flushed, enlarged; /* whether a part has been resampled already; whether that has enlarged the image */
     Warped chain[MOST_WARPS];
     Job job;
 } Merging;
 
-static const double NEARLY = 1e-6, SLACKNESS = 1.02, STILL = 1e-9; /* px a pixel: no weight shows it */
+static const double NEARLY = 1e-6, SLACKNESS = 1.02, STILL = 1e-9; /* STILL: px per pixel, which changes no weight */
 
 static inline int is_affine(const Matrix *m) { return m->cells[6] == 0 && m->cells[7] == 0 && m->cells[8] == 1; }
 
@@ -83,7 +83,7 @@ static Matrix inverse(const Matrix *matrix) {
     const double *m = matrix->cells;
     double a = m[0], b = m[1], c = m[2], d = m[3], e = m[4], f = m[5], g = m[6], h = m[7], i = m[8];
     double p = e * i - f * h, q = f * g - d * i, r = d * h - e * g, k = 1.0 / (a * p + b * q + c * r);
-    int flat = is_affine(matrix); /* stays so, to the last bit */
+    int flat = is_affine(matrix); /* stays affine, to the last bit */
     return (Matrix){{p * k, (c * h - b * i) * k, (b * f - c * e) * k, q * k, (a * i - c * g) * k, (c * d - a * f) * k,
                      flat ? 0 : r * k, flat ? 0 : (b * g - a * h) * k, flat ? 1 : (a * e - b * d) * k}};
 }
@@ -92,7 +92,7 @@ static Matrix scaling(double x, double y, double x0, double y0) {
     return (Matrix){{x, 0, x0 + 0.5 * x - 0.5, 0, y, y0 + 0.5 * y - 0.5, 0, 0, 1}};
 }
 
-/* From a turned image, height x width, to what it was. */
+/* The matrix from an image of height x width, after flips and rotation, to the one before them. */
 static Matrix dihedral_matrix(int64_t dihedral_bits, int64_t height, int64_t width) {
     double sx = dihedral_bits & 4 ? -1 : 1, tx = dihedral_bits & 4 ? (double)width - 1 : 0;
     double sy = dihedral_bits & 2 ? -1 : 1, ty = dihedral_bits & 2 ? (double)height - 1 : 0;
@@ -105,7 +105,7 @@ static void through(const Matrix *matrix, double x, double y, double *u, double 
     *u = (m[0] * x + m[1] * y + m[2]) / w, *v = (m[3] * x + m[4] * y + m[5]) / w;
 }
 
-/* How fast the place moves: its x by x and by y, its y by x and by y. */
+/* The derivatives of the place: of x by x and by y, of y by x and by y. */
 static void slopes(const Matrix *matrix, double x, double y, double *to) {
     const double *m = matrix->cells;
     double u, v, w = m[6] * x + m[7] * y + m[8];
@@ -129,7 +129,7 @@ static int is_coarse(const Matrix *matrix) {
     return total + sqrt(MAX(0.0, total * total - 4 * area * area)) > 2 * SLACKNESS * SLACKNESS;
 }
 
-/* Whether a warp makes more pixels of a length, along rows or columns of what it makes. */
+/* Whether a warp enlarges, along rows or columns of its result. */
 static int enlarges(const Matrix *matrix) {
     const double *m = matrix->cells;
     return MIN(hypot(m[0], m[3]), hypot(m[1], m[4])) * SLACKNESS < fabs(m[8]);
@@ -139,7 +139,7 @@ static double spacing(const double *slope, const double *u) {
     return hypot(slope[0] * u[0] + slope[2] * u[1], slope[1] * u[0] + slope[3] * u[1]);
 }
 
-/* Whether a grid between an image and the last one is coarser than both. */
+/* Whether the pixel grid of an intermediate image is coarser than both that of the source and that of the result. */
 static int narrows(const Matrix *between, int count, const Matrix *last, int64_t height, int64_t width) {
     double right = (double)width - 1, bottom = (double)height - 1, end[4], middle[4];
     const double xs[5] = {0, right, 0, right, right / 2}, ys[5] = {0, 0, bottom, bottom, bottom / 2};
@@ -171,7 +171,7 @@ static Warped new_warped(const View *image, const Warp *warp) {
                     .border = warp->border < 0 ? 1 : warp->border, .fill = warp->fill, .last = *warp};
 }
 
-/* Whether a warp reads nothing beyond the edge of what it is given, but for what it would repeat. */
+/* Whether a warp reads nothing outside of its image, apart from pixels that repeat the edge. */
 static int stays_inside(const Warp *w, int64_t height, int64_t width) {
     const double *m = w->matrix.cells;
     double reach = w->border < 0 ? MIN(0.5, MIN(0.5 * hypot(m[0], m[1]), 0.5 * hypot(m[3], m[4]))) : 0.0;
@@ -188,7 +188,7 @@ static int stays_inside(const Warp *w, int64_t height, int64_t width) {
     return 1;
 }
 
-/* Whether a warp leaves an image as it is. */
+/* Whether a warp is the identity. */
 static int is_identity_warp(const Warp *w, int64_t height, int64_t width) {
     const Matrix still = scaling(1, 1, 0, 0);
     int same = w->height == height && w->width == width;
@@ -197,7 +197,7 @@ static int is_identity_warp(const Warp *w, int64_t height, int64_t width) {
     return same;
 }
 
-/* Warped once more, in `next`; false where that is not the same as one after the other. */
+/* Merge one more warp into `next`; false if that differs from running one after the other. */
 static int append_warp(const Warped *w, const Warp *warp, Warped *next) {
     if (!w->pending) {
         *next = new_warped(&w->image, warp);
@@ -240,12 +240,13 @@ static void append_dihedral(Warped *w, int64_t dihedral_bits) {
     append_move(w, &move, height, width);
 }
 
-/* Whether labels are resized once, and turned afterwards if at all: OpenCV takes the pixel to the left and above. */
+/* Whether the labels are resized once, and flipped or rotated only after that: OpenCV picks the pixel to the left and
+   above. */
 static int labels_alike(const Warped *w) {
     return !w->earlier && w->last.border < 0 && w->image.down[0] == 1 && w->image.across[1] == 1;
 }
 
-/* The window of whole pixels that is only scaled, where there is no more to it. */
+/* The equivalent resize of a window of whole pixels; false if there is none. */
 static int upright_resize(const Warped *w, Resized *to) {
     const double *m = w->matrix.cells;
     int transposes = m[0] == 0;
@@ -270,7 +271,7 @@ static int upright_resize(const Warped *w, Resized *to) {
     return 1;
 }
 
-/* The one resize of which a part is left, and that part. */
+/* The only resize, of which a part is visible, and that part. */
 static int part_of_resize(const Warped *w, Resized *to) {
     const double *l = w->last.matrix.cells, *o = w->own.cells;
     Warped whole = new_warped(&w->image, &w->last);
@@ -289,7 +290,7 @@ static int part_of_resize(const Warped *w, Resized *to) {
     return 1;
 }
 
-/* Of all rows down to the last of a part. */
+/* All rows of a file up to the last of a part are decoded. */
 static double cost_of_decoding(const Costs *c, View image, int64_t x_min, int64_t y_min, int64_t x_max, int64_t y_max) {
     cut(&image, x_min, y_min, x_max, y_max);
     return c->decoded * (double)visible_rect(&image).bottom * c->wide;
@@ -306,12 +307,12 @@ static double cost_of_resize(const Costs *c, const Warped *w, const Resized *r) 
 
 static const double FAR_OFF = (double)(1 << 30); /* px */
 
-/* Between which columns and which rows a warp's corners lie in its image. */
+/* The range of columns and of rows of the places of a warp's corners. */
 static void find_reach(const Matrix *matrix, int64_t height, int64_t width, double low[2], double high[2]) {
     const double *m = matrix->cells;
     for (int k = 0; k < 4; k++) {
         double x = k & 1 ? (double)width - 1 : 0, y = k & 2 ? (double)height - 1 : 0, at[2];
-        int behind = m[6] * x + m[7] * y + m[8] <= 0; /* a horizon: anything may be read */
+        int behind = m[6] * x + m[7] * y + m[8] <= 0; /* beyond the horizon: anything may be read */
         through(matrix, x, y, &at[0], &at[1]);
         for (int i = 0; i < 2; i++) {
             low[i] = behind ? -FAR_OFF : MIN(k ? low[i] : FAR_OFF, at[i]);
@@ -320,7 +321,7 @@ static void find_reach(const Matrix *matrix, int64_t height, int64_t width, doub
     }
 }
 
-/* Columns and rows, ends exclusive, that a warp reads, within its image and beyond. */
+/* Columns and rows, ends exclusive, that a warp reads, inside its image and outside. */
 static void find_read(const Matrix *matrix, int64_t height, int64_t width, int64_t from[2], int64_t to[2]) {
     double low[2], high[2];
     find_reach(matrix, height, width, low, high);
@@ -350,7 +351,7 @@ static double cost_merged(const Costs *c, const Warped *w) {
 
 static double cost_of(const Costs *c, const Warped *w);
 
-/* The last step on what the earlier ones have left. */
+/* The last warp alone, on the result of the earlier ones. */
 static Warped last_step(const Warped *w, const View *image) {
     Warped alone = new_warped(image, &w->last);
     int same = MIN(w->height, w->width) == MIN(w->last.height, w->last.width) &&
@@ -380,14 +381,14 @@ static int stepwise_is_cheaper(const Costs *c, const Warped *w) {
     return w->earlier && cost_stepwise(c, w) < cost_merged(c, w);
 }
 
-/* The resize, or the part of one, that is had sooner than a warp. */
+/* The resize, or a part of a resize, if it is cheaper than a warp. */
 static int resize_is_cheaper(const Costs *c, const Warped *w, Resized *to) {
     if (upright_resize(w, to))
         return 1;
     return part_of_resize(w, to) && cost_of_resize(c, w, to) < cost_of_warp(c, w);
 }
 
-/* Resize what was found. */
+/* Resize a window. */
 static int64_t resized_part(Run *run, const Resized *found, int64_t interpolation) {
     cut(&run->view, found->x_min, found->y_min, found->x_max, found->y_max);
     int64_t answer = resize_upright(run, found->height, found->width, interpolation);
@@ -399,7 +400,7 @@ static int64_t resized_part(Run *run, const Resized *found, int64_t interpolatio
     return answer;
 }
 
-/* By how much an image is reduced before it is warped. */
+/* The factor of the box filter before a warp. */
 static int64_t reduction(const Matrix *matrix) {
     const double *m = matrix->cells;
     double shrink = MIN(hypot(m[0], m[3]), hypot(m[1], m[4]));

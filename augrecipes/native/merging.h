@@ -1,9 +1,8 @@
-/* A merged run carried out: its geometry (merged.h) becomes a resize, or a job for the kernel `fused` with the colour
-   steps behind it as operations. In a dry run it is only said which window of a file is read, and at which scale of its
-   decoder.
+/* Runs merged geometry (merged.h): as a resize, or as a job for the kernel `fused` with the following colour steps as
+   its operations. A dry run only finds the window of a file to decode, and the scale of its decoder.
 
-   `collecting`: steps are being merged; `has_job`: a job waits to be written by the output, or to be made for the steps
-   behind it. `flush_merged` resamples what was merged so far, where the next warp may not be merged with it.
+   `collecting`: steps are being merged; `has_job`: a job is pending, which the output writes, or which is run before
+   a step that is not part of it. `flush_merged` resamples what has been merged, where the next warp cannot be.
 
    Bits: those of `fused` and of OpenCV's resizes.
    Law: tests/laws/test_native_merges.py, tests/laws/test_colours_behind_warps.py. */
@@ -12,11 +11,11 @@
 
 #include "labels.h"
 
-enum { BODY = 32 }; /* pixels that OpenCV takes from COLOUR_HSV to RGB at a time, with AVX2 */
+enum { BODY = 32 }; /* pixels that OpenCV converts from HSV to RGB at a time, with AVX2 */
 
 EXPORT int32_t JOIN(fused, ISA)(const Job *);
 
-/* The image as the next step sees it. */
+/* The size of the image that the next step sees. */
 static inline void visible_size(const Run *run, int64_t *rows, int64_t *columns) {
     const Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
@@ -40,24 +39,24 @@ static inline void begin_merging(Merging *m) {
     m->job.count = m->job.bends = 0, m->job.across_grid = 0, m->job.lens = 0;
 }
 
-/* Where a job writes, and in which numbers: its fields of the same names. */
+/* The destination of a job, and its format: fields of a Job with the same names. */
 typedef struct {
     void *target;
     int64_t type, down, across, apart;
     const float *scale, *shift;
 } Place;
 
-/* Whether the image is one with a border, of the very pixel that a job sees beyond it. */
+/* Whether the image is padded with the same fill that the job uses outside. */
 static inline int extends_border(const Run *run, const Warped *w) {
     const View *v = &run->view;
     const Merging *m = run->merging;
     uint32_t differs = (v->fill ^ (uint32_t)w->fill) & (v->channels == 1 ? 0xff : 0xffffff);
     return v->kind == PADDED && v->mode == BORDER_CONSTANT && w->border == BORDER_CONSTANT && !differs &&
            m->job.reduction == 1 && !m->reads_part && !m->reduced && v->rows <= INT16_MAX && v->columns <= INT16_MAX &&
-           v->rows * v->columns * v->channels < INT32_MAX / 2; /* more no job takes */
+           v->rows * v->columns * v->channels < INT32_MAX / 2; /* a job supports no more */
 }
 
-/* The image without its border; `left` and `top`: where it begins in what was seen of that. */
+/* The image without its padding; `left` and `top`: its offset in the padded image. */
 static inline int64_t without_border(Run *run, int64_t *left, int64_t *top) {
     const View padded = run->view;
     View inner = run->layers[padded.layer];
@@ -72,7 +71,7 @@ static inline int64_t without_border(Run *run, int64_t *left, int64_t *top) {
     return ensure_upright(run);
 }
 
-/* Of an image that was decoded smaller: what lies there, and the matrix to it. */
+/* Set the source and the matrix of a job whose image was decoded smaller. */
 static inline void map_to_reduced(const Run *run, const Warped *w, Job *j) {
     const Sample *s = run->sample;
     const double part = 1.0 / (double)run->merging->reduced;
@@ -83,10 +82,10 @@ static inline void map_to_reduced(const Run *run, const Warped *w, Job *j) {
     matrix = product_of_matrices(&shift, &matrix), matrix = product_of_matrices(&smaller, &matrix);
     memcpy(j->matrix, matrix.cells, sizeof j->matrix);
     j->source = base.at, j->step = base.step, j->rows = s->tall, j->columns = s->wide;
-    j->border = BORDER_REPLICATE; /* nothing beyond is seen: none of it may be blended in */
+    j->border = BORDER_REPLICATE; /* no pixel outside is shown, so none may be blended in */
 }
 
-/* Carry out the job that is left, of this geometry. */
+/* Run the pending job with this geometry. */
 static inline int64_t run_job(Run *run, const Warped *w, Place to) {
     const Program *p = run->program;
     Merging *m = run->merging;
@@ -116,7 +115,7 @@ static inline int64_t run_job(Run *run, const Warped *w, Place to) {
     return answer > 0 ? run->used + answer + 64 : answer;
 }
 
-/* Write what is left as the output asks. */
+/* Write the pending job in the format of the output. */
 static inline int64_t write_job(Run *run) {
     const Program *p = run->program;
     const Merging *m = run->merging;
@@ -124,7 +123,7 @@ static inline int64_t write_job(Run *run) {
                          (Place){run->sample->target, p->type, p->down, p->across, p->apart, p->scale, p->shift});
 }
 
-/* Make what is left, of this geometry: levels, for the steps behind. */
+/* Run the pending job with this geometry, as levels for the following steps. */
 static inline int64_t make_levels(Run *run, const Warped *w) {
     static const float ones[COLOURS] = {1, 1, 1}, zeros[COLOURS] = {0, 0, 0};
     int64_t channels = run->program->channels, rows = w->height, columns = w->width, row = columns * channels;
@@ -142,7 +141,7 @@ static inline int64_t make_job(Run *run) {
     return m->has_job ? make_levels(run, m->chain + m->warps) : DONE;
 }
 
-/* What a sampling of the image as it is needs to know, before it is named or carried out. */
+/* Prepare a job, before its pixels are requested or it is run. */
 static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int reduces) {
     Merging *m = run->merging;
     const int undecoded = c->decoded > 0;
@@ -160,14 +159,14 @@ static inline int64_t begin_job(Run *run, const Costs *c, const Warped *w, int r
     return DONE;
 }
 
-/* Where the last whole square of k x k ends, of a part that ends at `end` of `limit`. What the image's own last one lacks
-   encoders have filled up by repeating its edge. */
+/* The end of the last complete square of k x k px in a part that ends at `end`. At `limit`, the end of the image, an
+   incomplete one counts, since encoders complete it by repeating the edge. */
 static inline int64_t last_square(int64_t wanted, int64_t end, int64_t limit, int64_t k) {
     return MIN((wanted + k - 1) / k * k, end == limit ? limit : end / k * k);
 }
 
-/* What a decoder is to give with k x k pixels as one; false where that would show what was cut off, or where more than
-   the image is read. */
+/* The window that a decoder must return at 1/k of its size; false if it would show cropped pixels, or if pixels
+   outside are read. */
 static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Window *of) {
     Matrix matrix;
     const View base = upright_base(w, &matrix);
@@ -179,7 +178,7 @@ static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Win
     for (int i = 0; i < 2; i++) {
         if (!(low[i] >= 0 && high[i] <= (double)limits[i] - 1))
             return 0;
-        /* between two pixels of the coarse grid a sample reads k further */
+        /* between two pixels of the coarse grid a sample reads k px further */
         from[i] = MAX((int64_t)floor(low[i]) - 2 - k, 0), to[i] = (int64_t)ceil(high[i]) + 3 + k;
     }
     *of = (Window){base.y + from[1] / k * k, base.x + from[0] / k * k,
@@ -188,7 +187,7 @@ static inline int reduced_window(const Run *run, const Warped *w, int64_t k, Win
     return of->bottom > of->top && of->right > of->left;
 }
 
-/* Sample an image that is decoded smaller: where nothing is read yet, say what of it, and by how much. */
+/* Warp an image that is decoded smaller; a dry run sets its window and factor. */
 static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Window part, int last) {
     Sample *s = run->sample;
     Merging *m = run->merging;
@@ -203,7 +202,7 @@ static inline int64_t job_of_reduced(Run *run, const Warped *w, int64_t k, Windo
     return last ? DONE : make_levels(run, w);
 }
 
-/* Carry out this geometry. last: the sampling that it ends with is left to what follows, where that is all. */
+/* Resample by this geometry. last: whether the final job may be left to the output. */
 static int64_t resample(Run *run, const Costs *c, const Warped *w, int reduces, int last) {
     Resized found;
     if (!w->pending) {
@@ -229,7 +228,7 @@ static int64_t resample(Run *run, const Costs *c, const Warped *w, int reduces, 
     return answer == DONE && !last ? make_levels(run, w) : answer;
 }
 
-/* What things cost, of what ends a run: see `end_merging`. */
+/* The costs in the arguments of the step that ends a run: see `end_merging`. */
 static inline Costs costs_of(const Run *run, const double *a) {
     int undecoded = !run->program->labels && !run->merging->flushed;
     return (Costs){a[0], a[1], a[2], a[3], a[4], a[5], undecoded ? a[7] : 0, (double)run->sample->columns};
@@ -237,21 +236,21 @@ static inline Costs costs_of(const Run *run, const double *a) {
 
 static inline int reduces_now(const Run *run, const double *a) { return !run->merging->enlarged && ((int)a[6] >> 1 & 1); }
 
-/* The geometry is complete. a: what things cost; then 1 where the output follows, and 2 more where images are reduced;
-   and what a pixel costs that is not decoded yet, or 0. Of labels see there. */
+/* Resample: the geometry is complete. a: six costs; then 1 if the output follows, plus 2 if images may be reduced;
+   then the cost of decoding a pixel, or 0. For labels a[6] is the `bodies` of pick_labels. */
 static inline int64_t end_merging(Run *run, const double *a) {
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
     const Costs costs = costs_of(run, a);
     int reduces = reduces_now(run, a), follows = (int)a[6] & 1;
-    if (!m->collecting) /* there is nothing */
+    if (!m->collecting) /* nothing was merged */
         return run->program->labels || follows ? DONE : make_job(run);
     m->collecting = m->flushed = m->enlarged = 0;
     return run->program->labels ? resample_labels(run, &costs, w, a + 6) : resample(run, &costs, w, reduces, follows);
 }
 
-/* Carry out what was merged so far, for a warp that finds something else there than one resampling would. `step`: of
-   the run; what ends it says what things cost. */
+/* Resample what has been merged, before a warp that cannot be merged with it. `step`: of the run; the step that ends
+   it has the costs. */
 static inline int64_t flush_merged(Run *run, const Step *step, const Warp *warp) {
     Merging *m = run->merging;
     const Warped *w = m->chain + m->warps;
@@ -291,7 +290,7 @@ static inline int64_t merge_warp(Run *run, const Step *step, const Warp *warp) {
     return DONE;
 }
 
-/* Leave the image as it is to a job, turned before: a job would sample it. */
+/* Begin a job that keeps the image, made upright first, since a job would otherwise sample it. */
 static inline int64_t begin_identity(Run *run, int64_t border, int64_t fill) {
     Merging *m = run->merging;
     TRY(materialise(run));
@@ -310,7 +309,7 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     TRY(m->has_job ? DONE : begin_identity(run, BORDER_REPLICATE, 0));
     Operation *added = j->operations + j->count++;
     *added = *operation;
-    if (added->kind == COLOUR_HUE || added->kind == COLOUR_HSV) { /* OpenCV rounds the tail of a row behind its vectors */
+    if (added->kind == COLOUR_HUE || added->kind == COLOUR_HSV) { /* OpenCV rounds in the rest of a row after its vectors */
         const Warped *w = m->chain + m->warps;
         added->numbers[3] = (double)(w->width / BODY * BODY), added->numbers[4] = 0;
         added->numbers[5] = (double)w->width, added->numbers[6] = (double)w->height;
@@ -318,7 +317,7 @@ static inline int64_t add_operation(Run *run, const Operation *operation) {
     return DONE;
 }
 
-/* A matrix whose sums drop their fraction, or are rounded. */
+/* A matrix whose sums are truncated or rounded. */
 static inline Operation linear(const double rows[COLOURS][4], int truncates) {
     Operation result = {.kind = COLOUR_MATRIX};
     for (int c = 0; c < COLOURS; c++)
@@ -327,7 +326,7 @@ static inline Operation linear(const double rows[COLOURS][4], int truncates) {
     return result;
 }
 
-/* drawn: a factor, and what is added to all levels. */
+/* drawn: a factor, and an offset for all levels. */
 static inline int64_t adjust(Run *run, const double *drawn) {
     double offset = drawn[1] / 255.0;
     const double rows[COLOURS][4] = {{drawn[0], 0, 0, offset}, {0, drawn[0], 0, offset}, {0, 0, drawn[0], offset}};
@@ -335,14 +334,14 @@ static inline int64_t adjust(Run *run, const double *drawn) {
     return add_operation(run, &result);
 }
 
-/* drawn: the numbers of a matrix. */
+/* drawn: a matrix. */
 static inline int64_t mix(Run *run, const double *drawn) {
     Operation result = {.kind = COLOUR_MATRIX};
     memcpy(result.numbers, drawn, sizeof result.numbers);
     return add_operation(run, &result);
 }
 
-/* drawn: what hue, saturation and value are shifted by; of the first whole steps, -1 where it has none. */
+/* drawn: shifts of hue, saturation and value; `steps` of the hue, or -1 if it is no whole number of them. */
 static inline int64_t tint(Run *run, const double *drawn, int32_t steps) {
     double saturation = MIN(MAX(trunc(drawn[1]), -255), 255), value = MIN(MAX(trunc(drawn[2]), -255), 255);
     const Operation result = {.kind = COLOUR_HSV, .numbers = {steps, saturation, value}};
@@ -351,7 +350,7 @@ static inline int64_t tint(Run *run, const double *drawn, int32_t steps) {
     return steps < 0 ? REFUSED : add_operation(run, &result);
 }
 
-/* drawn: brightness, contrast, saturation and hue, and the order in which they come. */
+/* drawn: brightness, contrast, saturation and hue, and their order. */
 static inline int64_t jitter(Run *run, const double *drawn) {
     const double luma[COLOURS] = {0.299, 0.587, 0.114};
     for (int k = 0; k < 4; k++) {

@@ -1,12 +1,12 @@
-/* Pixels in other places: rows back to front, rows as columns; and channels in another order.
+/* Moves pixels: reverses rows, transposes, and reorders channels.
 
-   Cuts and turns wait until pixels are read (see view.h); here they are read. */
+   Crops and flips are lazy until pixels are read (see view.h); here they are applied. */
 
 #include <string.h>
 
 #include "planes.h"
 
-enum { FIVE = 15, TILE = 32 }; /* bytes of five pixels; pixels along tiles that stay at hand */
+enum { FIVE = 15, TILE = 32 }; /* FIVE: bytes of five pixels; TILE: px of the tiles of a transposition */
 
 #if defined(__SSSE3__)
 #define SHUFFLES 1
@@ -51,7 +51,7 @@ static inline uint32_t last_word(Bytes a) { return vgetq_lane_u32(vreinterpretq_
 #define SHUFFLES 0
 #endif
 
-/* Pixels of a row back to front, of so many bytes each. */
+/* Reverse the pixels of a row, each of them a `type`. */
 #define BACKWARDS(name, type) \
     static void name(const uint8_t *restrict from, int64_t count, uint8_t *restrict to) { \
         for (int64_t x = 0; x < count; x++) { \
@@ -67,7 +67,7 @@ BACKWARDS(fours_backwards, uint32_t)
 
 static void threes_backwards(const uint8_t *restrict from, int64_t count, uint8_t *restrict to) {
     int64_t x = 0;
-#if SHUFFLES /* the byte before the five is read along: what is behind them may be another's */
+#if SHUFFLES /* the byte before the five is loaded with them: the bytes after them may not be ours */
     static const uint8_t order[16] = {13, 14, 15, 10, 11, 12, 7, 8, 9, 4, 5, 6, 1, 2, 3, 0};
     const Bytes places = bytes_at(order);
 #pragma GCC unroll 4
@@ -87,7 +87,7 @@ static void backwards(const uint8_t *from, int64_t count, int64_t channels, uint
 }
 
 #if SHUFFLES
-/* Four pixels, each as four bytes, and back: of three channels no more than their twelve bytes are touched. */
+/* Load four pixels as four bytes each, and store them: with three channels only twelve bytes are touched. */
 static inline Bytes four_at(const uint8_t *from, int64_t channels) {
     static const uint8_t apart[16] = {0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255};
     uint64_t first;
@@ -115,7 +115,7 @@ static inline void put_rows(Bytes two, uint8_t *to, int64_t step) {
     memcpy(to, words, 8), memcpy(to + step, words + 1, 8);
 }
 
-/* Eight columns of eight bytes as rows. */
+/* Transpose a block of 8 x 8 bytes. */
 static inline void turn_bytes(const uint8_t *from, int64_t across, uint8_t *to, int64_t step) {
     Bytes pairs[4], low[2], high[2];
     for (int k = 0; k < 4; k++)
@@ -130,7 +130,7 @@ static inline void turn_bytes(const uint8_t *from, int64_t across, uint8_t *to, 
     put_rows(last_pixels(high[0], high[1]), to + 6 * step, step);
 }
 
-/* Four columns of four pixels as rows, or of one channel eight of eight. */
+/* Transpose a block of 4 x 4 pixels, or of 8 x 8 with one channel. */
 static inline void turn_block(const uint8_t *from, int64_t across, int64_t channels, uint8_t *to, int64_t step) {
     if (channels == 1) {
         turn_bytes(from, across, to, step);
@@ -146,7 +146,7 @@ static inline void turn_block(const uint8_t *from, int64_t across, int64_t chann
 }
 #endif
 
-/* Pixels one by one. */
+/* Copy pixels one by one. */
 static inline void copy_each(const uint8_t *from, int64_t down, int64_t across, int64_t rows, int64_t columns,
                              int64_t channels, uint8_t *to, int64_t step) {
     for (int64_t y = 0; y < rows; y++)
@@ -155,7 +155,7 @@ static inline void copy_each(const uint8_t *from, int64_t down, int64_t across, 
                 to[y * step + x * channels + c] = from[y * down + x * across + c];
 }
 
-/* Columns as rows, some of both at a time, so that their lines stay at hand. */
+/* Transpose tile by tile, so that cache lines are reused. */
 static inline void turn_tiles(const uint8_t *from, int64_t down, int64_t across, int64_t rows, int64_t columns,
                               int64_t channels, uint8_t *to, int64_t step) {
     for (int64_t left = 0; left < columns; left += TILE)
@@ -176,7 +176,8 @@ static inline void turn_tiles(const uint8_t *from, int64_t down, int64_t across,
         }
 }
 
-/* An image whose rows lie `down` and whose pixels lie `across` bytes apart, side by side; its rows `step` bytes apart. */
+/* Copy an image whose rows are `down` and whose pixels are `across` bytes apart into upright order, its rows `step`
+   bytes apart. */
 KERNEL(moved)(const uint8_t *from, int64_t down, int64_t across, int64_t rows, int64_t columns, int64_t channels, uint8_t *to,
               int64_t step) {
     if (channels < 1 || channels > 4)
@@ -187,13 +188,13 @@ KERNEL(moved)(const uint8_t *from, int64_t down, int64_t across, int64_t rows, i
         backwards(from + y * down + (columns - 1) * across, columns, channels, to + y * step);
     if (across == channels || across == -channels)
         return DONE;
-    if (down < 0) /* rows from below: pixels along a column lie in order then */
+    if (down < 0) /* from below, so that the pixels of a column are in increasing order */
         from += (rows - 1) * down, to += (rows - 1) * step, down = -down, step = -step;
     CALL_WITH(channels, turn_tiles(from, down, across, rows, columns, N, to, step))
     return DONE;
 }
 
-/* Channels of pixels in another order; `to` may be `from`. */
+/* Reorder the channels of pixels; `to` may be `from`. */
 KERNEL(reordered)(const uint8_t *from, int64_t count, int64_t channels, const uint8_t *order, uint8_t *to) {
     uint8_t was[4];
     int64_t x = 0;

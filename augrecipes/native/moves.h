@@ -1,26 +1,27 @@
-/* How steps move places, noted for what lies on an image: boxes.c moves boxes and keypoints by it.
+/* Records how steps move points, for boxes and keypoints (boxes.c).
 
-   `moves` of a sample begins with how many there are, and whether a step came before the first of them. Then come MOVE
-   numbers for each: the place of the step, rows and columns before it and after it, and the matrix from pixel centres before
-   to those after, with the bits of ops/matrices.py. A step that hides pixels, or takes them by a field, has none. */
+   The `moves` of a sample begin with their number, and whether a step came before the first of them. Then come MOVE
+   numbers for each: the index of the step, rows and columns before and after it, and the matrix from pixel centres
+   before to those after, with the bits of ops/matrices.py. Steps that hide pixels, or move them by a field, have no
+   matrix. */
 
 #pragma once
 
 #include "merging.h"
 
-/* The effect of a step that is done alone. */
+/* The effect of a step, whether it is merged or not. */
 static inline int64_t own_effect(const Step *step) {
     int64_t effect = step->effect;
     return OP_MERGES <= effect && effect < OP_MERGED_ENDS ? effect - OP_MERGES : effect;
 }
 
-/* A step is behind the sample, whether or not it did anything. */
+/* Note that a step is done, whether it acted or not. */
 static inline void pass_step(const Sample *s) {
     if (s->moves && s->moves[0] == 0)
         s->moves[1] = 1;
 }
 
-/* Begin to note what a step does; 0 where nothing is noted. */
+/* Begin the record of a step; 0 if none is kept. */
 static inline double *begin_move(const Run *run, const Step *step, int64_t at) {
     double *moves = run->sample->moves;
     int64_t effect = own_effect(step), rows, columns;

@@ -1,5 +1,5 @@
-/* What a warp will read of its image, as a quad among its pixels, brought near line by line before it is gathered
-   from: gathering from memory that is far away takes twice as long. */
+/* The region that a warp will read of its image, as a quadrilateral, which is read line by line into the cache before
+   it is gathered from: gathers from memory that is not cached take twice as long. */
 
 #pragma once
 
@@ -7,21 +7,21 @@
 
 #include "sampled.h"
 
-enum { BLOCK = 16 };       /* pixels that are found together, whatever the instruction set */
-enum { FURTHEST = 30000 }; /* px: places are whole numbers of 1/65536 px */
+enum { BLOCK = 16 };       /* pixels whose places are computed together, on every instruction set */
+enum { FURTHEST = 30000 }; /* px: places are integers of 1/65536 px */
 
-/* The places of the pixels in the corners of a result, in order around it, and the rows and columns between which they lie. */
+/* The places of the corner pixels of a result, in order around it, and their bounds. */
 typedef struct {
     double x[4], y[4], left, right, top, bottom;
 } Quad;
 
-/* False where a place is no number or too far away, or where a horizon lies between corners. */
+/* False if a place is NaN or too far away, or if a horizon is between corners. */
 static int find_quad(const double *m, int64_t height, int64_t width, Quad *q) {
     for (int k = 0; k < 4; k++) {
         double x = k == 1 || k == 2 ? (double)(width - 1) : 0, y = k >= 2 ? (double)(height - 1) : 0;
         double w = m[6] * x + m[7] * y + m[8], u = (m[0] * x + m[1] * y + m[2]) / w;
         double v = (m[3] * x + m[4] * y + m[5]) / w;
-        double more = m[6] == 0 && m[7] == 0 ? BLOCK / m[8] : 0; /* a row's last block may end behind it */
+        double more = m[6] == 0 && m[7] == 0 ? BLOCK / m[8] : 0; /* the last block of a row may end after it */
         if (!(w > 1e-6 && w < 1e6 && fabs(u) < FURTHEST && fabs(v) < FURTHEST &&
               fabs(u + m[0] * more) < FURTHEST && fabs(v + m[3] * more) < FURTHEST))
             return 0;
@@ -32,7 +32,7 @@ static int find_quad(const double *m, int64_t height, int64_t width, Quad *q) {
     return 1;
 }
 
-/* Between which columns the quad lies in rows from `top` to `bottom`; false where it has no part in them. */
+/* The range of columns of the quad in rows `top` to `bottom`; false if it has none. */
 static int span(const Quad *q, double top, double bottom, double *left, double *right) {
     int found = 0;
     double low = 0, high = 0;
@@ -55,11 +55,11 @@ static int span(const Quad *q, double top, double bottom, double *left, double *
     return found;
 }
 
-/* Read what a warp will read of an image, line by line; nothing, where that is more than stays near, or much more than
-   pixels are made of it.
+/* Read what a warp will read of an image, line by line; nothing if that does not fit the cache, or is much more than
+   the pixels of the result.
 
-   Asking for the next image while one is written gained nothing in turns with this, on two makes of processors. */
-static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
+   Prefetching the next image while one is written gained nothing on top of this, on processors of two makers. */
+static void touch_quad(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t step, int64_t channels, const Quad *q,
                   int64_t result) {
     double across = MIN(q->right + 2, (double)columns) - MAX(q->left, 0), left, right;
     double down = MIN(q->bottom + 2, (double)rows) - MAX(q->top, 0), area = across * down;
@@ -67,6 +67,6 @@ static void bring(const uint8_t *pixels, int64_t rows, int64_t columns, int64_t 
         return;
     for (int64_t y = (int64_t)MAX(q->top, 0); y < (int64_t)MIN(q->bottom + 2, (double)rows); y++)
         if (span(q, (double)(y - 1), (double)(y + 1), &left, &right))
-            bring_row(pixels + y * step, (int64_t)MAX(left, 0) * channels,
+            touch_row(pixels + y * step, (int64_t)MAX(left, 0) * channels,
                       (int64_t)MIN(right + 2, (double)columns) * channels);
 }

@@ -1,7 +1,7 @@
-/* Nearest-neighbour resize of images and labels: OpenCV's choice of the pixel (INTER_NEAREST), or the one at the
-   middle.
+/* Nearest-neighbour resize of images and labels: the pixel that OpenCV picks (INTER_NEAREST), or the one at the
+   centre.
 
-   compiler/kernels/opencv_bits.py leaves to OpenCV what this refuses. */
+   compiler/kernels/opencv_bits.py leaves to OpenCV what this kernel refuses. */
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { ACROSS = 512, BYTES = 32 };
 
-/* The pixel, of `size`, that stands for pixel `to` of `count`: the one at its first corner, or in its middle. */
+/* The source pixel, of `size`, for pixel `to` of `count`: at its first corner, or at its centre. */
 static inline int64_t place(int64_t to, int64_t size, int64_t count, int middle) {
     double scale = 1.0 / ((double)count / (double)size);
     int64_t at = middle ? (2 * to + 1) * size / (2 * count) : (int64_t)floor((double)to * scale);
@@ -23,7 +23,7 @@ static inline void pick(const uint8_t *restrict row, const int32_t *restrict at,
         memcpy(to + x * bytes, row + at[x], bytes);
 }
 
-/* Pixels of up to BYTES, as channels. */
+/* Pick the pixels of a window; pixels have up to BYTES bytes, given as channels. */
 static inline int32_t pick_window(const Resizing *r, int middle) {
     const int64_t bytes = r->channels;
     if (bytes < 1 || bytes > BYTES)
@@ -37,7 +37,7 @@ static inline int32_t pick_window(const Resizing *r, int middle) {
             int64_t row = place(r->top + y, r->rows, r->tall, middle);
             const uint8_t *from = r->source + row * r->step;
             uint8_t *to = r->target + y * r->step_to + x * bytes;
-            if (row == last) /* as the one above it */
+            if (row == last) /* the same as the row above */
                 memcpy(to, to - r->step_to, (size_t)(count * bytes));
             else if (bytes <= 4)
                 CALL_WITH(bytes, pick(from, at, count, N, to))
@@ -53,5 +53,5 @@ static inline int32_t pick_window(const Resizing *r, int middle) {
 
 RESIZE(nearest) { return pick_window(r, 0); }
 
-/* The same by the middles of pixels, of two that are as near the later one: `nearest` of ops/places.py. */
+/* By the centres of pixels, of two at the same distance the later one: `nearest` of ops/places.py. */
 RESIZE(nearest_middle) { return pick_window(r, 1); }

@@ -2,11 +2,11 @@
    Tsang 2000), whose tables Python computes.
 
    A state s of 64 bits is followed by s / 2^32 modulo 4164903690 * 2^32 - 1, so that a sequence can be entered
-   anywhere: STRETCHES of it are made side by side. Numbers outside of their strip (`hard`) are drawn one by one,
-   afterwards.
+   anywhere: STRETCHES of it are generated side by side. Numbers outside of the fast path of their strip (`hard`) are
+   drawn one by one, afterwards.
 
-   Bits: OpenCV's, float32 for the number, double for its scale. compiler/lowering/validate.py probes that, and
-   leaves to OpenCV what this refuses.
+   Bits: OpenCV's, float32 for the number, double for its scale. compiler/lowering/make_program.py probes that, and leaves
+   to OpenCV what this kernel refuses.
    Law: tests/laws/test_native_points.py, tests/laws/test_native_plan.py. */
 
 #include <string.h>
@@ -24,19 +24,19 @@ enum { STRETCHES = 8, LENGTH = 256, WORDS = STRETCHES * LENGTH, STRIPS = 128 };
 static const uint64_t FURTHER = UINT64_C(0x233e7431a129a78d); /* 2^(-32 * LENGTH) modulo MODULUS */
 static const float TAIL = 3.442620f, UNIT = 2.3283064365386962890625e-10f, LEAST = 1.17549435e-38f;
 
-/* The strips: the words that are taken at once, what they are multiplied with, and the density at the strip's edge. */
+/* The strips: the bound of the fast path, the factor there, and the density at the edge. */
 typedef struct {
     const uint32_t *bounds;
     const float *widths, *heights;
 } Strips;
 
-/* What becomes of a number of mean 0 and deviation 1. */
+/* The scale of a standard normal number. */
 typedef struct {
     double mean, deviation;
     float full;
 } Scale;
 
-/* The words of the generator that come next, the numbers that they make, and which of them are not taken at once. */
+/* The next words of the generator, their numbers, and which of them are not in the fast path. */
 typedef struct {
     uint64_t state;
     int64_t at;
@@ -50,7 +50,7 @@ static inline float scaled(const Scale *scale, float x) {
 }
 
 #if defined(__AVX512F__)
-/* What stands in a table of STRIPS words, which is in registers. */
+/* Look up a table of STRIPS words in registers. */
 static inline __m512i strip_of(const __m512i table[8], __m512i at) {
     __mmask16 odd = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32)), upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(64));
     __m512i found[4];
@@ -62,7 +62,7 @@ static inline __m512i strip_of(const __m512i table[8], __m512i at) {
 }
 #endif
 
-/* Each word's strip. */
+/* Find the strip of each word. */
 static void look_up_strips(const Strips *strips, const uint32_t *words, uint32_t *bounds, float *widths) {
 #if defined(__AVX512F__)
     __m512i all_bounds[8], all_widths[8];
@@ -110,13 +110,13 @@ static inline int64_t step(Words *words, const Strips *strips, const Scale *scal
     return words->at++;
 }
 
-/* Those of the C library that OpenCV calls: a compiler may bring others, which round otherwise. */
+/* The functions of the C library that OpenCV calls: a compiler may link others, which round differently. */
 typedef struct {
     float (*log)(float);
     double (*exp)(double);
 } Functions;
 
-/* A number whose first word, the one at `at`, is not taken at once. */
+/* A number whose first word, at `at`, is not in the fast path. */
 static float hard(Words *words, const Strips *strips, const Scale *scale, const Functions *functions, int64_t at) {
     for (;;) {
         int32_t word = (int32_t)words->words[at];
@@ -141,8 +141,8 @@ static float hard(Words *words, const Strips *strips, const Scale *scale, const 
     }
 }
 
-/* Writes count numbers of a mean and a deviation, times `full`; seed: as cv2.setRNGSeed takes it; log, exp: logf and exp
-   of the C library. */
+/* Write `count` normal numbers of a mean and a deviation, times `full`; seed: as for cv2.setRNGSeed; log, exp: logf
+   and exp of the C library. */
 KERNEL(normal)(int64_t seed, const uint32_t *bounds, const float *widths, const float *heights, float (*log)(float),
                double (*exp)(double), double mean, double deviation, float full, float *out, int64_t count) {
     const Functions functions = {log, exp};
@@ -164,10 +164,10 @@ KERNEL(normal)(int64_t seed, const uint32_t *bounds, const float *widths, const 
     return DONE;
 }
 
-/* Adds numbers without what lies behind their point to levels, and cuts off what lies beyond 0 and 255. */
+/* Add truncated numbers to levels, and clip to 0..255. */
 KERNEL(add_noise)(const uint8_t *levels, const float *noise, uint8_t *out, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        float number = noise[i] > -256.0f ? noise[i] : -256.0f; /* also for what is none */
+        float number = noise[i] > -256.0f ? noise[i] : -256.0f; /* also for NaN */
         int32_t sum = levels[i] + (int32_t)(number < 256.0f ? number : 256.0f);
         out[i] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
     }

@@ -1,16 +1,16 @@
-/* Normal numbers by a sum of four table look-ups (one for each four bits of a half-word), two numbers of each random
-   word.
+/* Normal numbers as a sum of four table look-ups (one for each four bits of a half-word), two numbers from each
+   random word.
 
-   The tables were fitted until the sum's moments, histogram and tails were those of a normal distribution; it ends at
-   4.15 deviations, as one of 2^16 numbers does. All is whole numbers, so that every instruction set gives the same
-   bits. */
+   The tables were fitted until the moments, histogram and tails of the sum were those of a normal distribution; it
+   ends at 4.15 deviations, as a distribution of 2^16 numbers does. All arithmetic is in integers, so every
+   instruction set gives the same bits. */
 
 #pragma once
 
 #include "counters.h"
 
-/* By the lower half of a byte and by the upper one: the first two count once in a number's first byte and RADIX times in
-   its second; the last two, which are taken away, RADIX times and once. */
+/* Indexed by the lower and by the upper half of a byte: the first two tables count once for the first byte of a
+   number and RADIX times for its second; the last two, which are subtracted, RADIX times and once. */
 static const uint8_t PARTS_OF_NORMALS[4][16] = {
     {99, 61, 88, 94, 69, 76, 2, 63, 64, 125, 51, 58, 33, 39, 66, 28},
     {28, 120, 53, 46, 45, 117, 65, 82, 45, 62, 10, 82, 81, 74, 7, 99},
@@ -18,11 +18,11 @@ static const uint8_t PARTS_OF_NORMALS[4][16] = {
     {37, 59, 71, 45, 98, 61, 15, 84, 43, 112, 66, 29, 82, 56, 68, 90},
 };
 enum { RADIX = 127 };
-static const float SPREAD = 7009.9353f; /* of the sums */
+static const float SPREAD = 7009.9353f; /* the deviation of the sums */
 
 #define ROW(k) repeat(_mm_loadu_si128((const __m128i *)PARTS_OF_NORMALS[k]))
 
-/* The sums that words give, two each. */
+/* Two sums for each word. */
 static inline void sums_of(Words words, int16_t *to) {
 #if defined(X86)
     Register low = (Register)(words & 0x0f0f0f0f), high = (Register)(words >> 4 & 0x0f0f0f0f);
@@ -42,7 +42,7 @@ static inline void sums_of(Words words, int16_t *to) {
 #endif
 }
 
-/* Some normal numbers, times a deviation, plus a mean. */
+/* Some normal numbers of a mean and a deviation. */
 static inline Floats normals_at(Key key, Words number, float mean, float deviation) {
     int16_t sums[2 * LANES];
     Ints each;
@@ -58,7 +58,7 @@ static inline void some_sums(Key key, uint32_t first, int16_t *to) {
         sums_of(words_from(key, (first + (uint32_t)i) / 2), to + i);
 }
 
-/* SOME normal numbers from number `first` on, times a deviation, plus a mean. */
+/* SOME normal numbers of a mean and a deviation, from number `first` on. */
 static inline void some_numbers(Key key, uint32_t first, float mean, float deviation, float *out) {
     int16_t sums[SOME];
     deviation *= 1.0f / SPREAD;

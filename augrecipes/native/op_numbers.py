@@ -1,7 +1,5 @@
 """The numbers of what steps draw and do, by their names: read from `ops.def`, which the kernels' C includes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

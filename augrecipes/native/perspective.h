@@ -1,14 +1,14 @@
-/* Images seen in perspective: alone with the bits of albumentations, or as one of several warps. */
+/* Perspective warps: alone with the bits of albumentations, or merged with other warps. */
 
 #pragma once
 
 #include "merging.h"
 #include "warped.h"
 
-/* drawn: a matrix from the image, rows and columns that it shows; a: border, fill; whether these rows and columns are
-   made to be the image's again; columns that OpenCV takes together; whether the next pixel is taken. */
+/* drawn: a matrix from the image, rows and columns of the visible region; a: border, fill; whether the result is
+   resized back to the image; columns that OpenCV processes together; whether the nearest pixel is picked. */
 
-/* Add it to what is still to be done in one resampling. */
+/* Merge the warp into the pending geometry. */
 static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn, const double *a) {
     int64_t rows, columns;
     Matrix forth, back = {{0, 0, 0, 0, 0, 0, 0, 0, 1}};
@@ -25,7 +25,7 @@ static inline int64_t merge_tilt(Run *run, const Step *step, const double *drawn
     return merge_warp(run, step, &warp);
 }
 
-/* Do it. */
+/* Warp at once. */
 static inline int64_t tilt(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
     int64_t height = (int64_t)drawn[9], width = (int64_t)drawn[10];

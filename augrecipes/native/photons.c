@@ -1,16 +1,16 @@
-/* Poisson noise of a camera (ISONoise) with numbers of our own, by inversion: a word's count is how many of a row of
-   rising bounds it lies above. Bounds are 31 bits, signed; -1 is below every word, 2^31 - 1 above.
+/* Poisson noise of a camera (ISONoise) with counter-based numbers, by inversion: the count of a word is the number of
+   increasing bounds that it exceeds. Bounds have 31 bits, signed; -1 is below every word, 2^31 - 1 above.
 
-   tests/laws/noise_in_numpy.py defines every bit of it. */
+   tests/laws/noise_in_numpy.py defines every bit. */
 
 #include "normals.h"
 #include "planes.h"
 #include "streams.h"
 
-enum { BOUNDS = 8, MOST_TURNED = 50 }; /* degrees: hues seldom go around the circle */
-static const float STILL = 0.49f / 255 / 4.2f; /* hues that vary less move no level by a half: numbers end at 4.15 */
+enum { BOUNDS = 8, MOST_TURNED = 50 }; /* degrees: the largest deviation of hues, which seldom wrap around the circle then */
+static const float STILL = 0.49f / 255 / 4.2f; /* below that no level moves by a half: numbers end at 4.15 deviations */
 
-/* The variance of pixels' lightness, as sums of the least and the greatest of their colours. */
+/* The variance of the lightness of pixels, which is computed as the sum of the least and the greatest channel. */
 static double variance_of(const uint8_t *from, int64_t pixels) {
     uint8_t colours[COLOURS][ACROSS];
     int64_t sum = 0, squares = 0;
@@ -30,14 +30,14 @@ static double variance_of(const uint8_t *from, int64_t pixels) {
     return MAX((double)squares / (double)pixels - mean * mean, 0);
 }
 
-/* Bounds of the counts of a Poisson distribution, as far as they make a difference; 0: there are too many. */
+/* The bounds of the counts of a Poisson distribution, as far as they matter; 0 if there are too many. */
 static int bounds_of(double rate, double intensity, int32_t *to) {
     double part = exp(-rate), under = part;
     for (int k = 0; k < BOUNDS; k++)
         to[k] = INT32_MAX;
     for (int k = 0; k <= BOUNDS; k++) {
         double bound = rint(under * 0x1p31) - 1;
-        if (bound >= INT32_MAX || k * intensity >= 1) /* no word is above it, or all that it takes is white */
+        if (bound >= INT32_MAX || k * intensity >= 1) /* no word exceeds it, or so many photons make white */
             return 1;
         if (k < BOUNDS)
             to[k] = (int32_t)bound;
@@ -47,8 +47,8 @@ static int bounds_of(double rate, double intensity, int32_t *to) {
     return 0;
 }
 
-/* How many photons pixels get by their words. */
-static inline Floats counted(Ints word, const int32_t *bounds) {
+/* The photon counts of some words. */
+static inline Floats photon_counts(Ints word, const int32_t *bounds) {
     Ints count = word ^ word;
     for (int n = 0; n < BOUNDS && bounds[n] != INT32_MAX; n++)
         count -= word > bounds[n];
@@ -57,14 +57,15 @@ static inline Floats counted(Ints word, const int32_t *bounds) {
 
 static inline Floats distance(Floats a, float b) { return (Floats)((Ints)(a - b) & INT32_MAX); }
 
-/* Levels between the darkest colour and the lightest, a range away, by how far they are: 0 to 1, and beyond that too. */
+/* Levels between the darkest channel and the lightest, `range` above it, by position; positions outside of 0..1 are
+   clipped. */
 static inline void put_levels(Floats darkest, Floats range, Floats share, uint8_t *to) {
     const Floats none = {0};
     to_bytes(truncated(darkest + range * lesser(greater(share, none), none + 1.0f)), to);
 }
 
-/* Which of so many pixels from number `first` on have words above a bound; how many they are. */
-static inline int64_t chosen(Key key, uint32_t first, int64_t some, int32_t bound, int32_t *to) {
+/* The indices of those of `some` pixels, from number `first` on, whose words exceed a bound; returns how many. */
+static inline int64_t select_pixels(Key key, uint32_t first, int64_t some, int32_t bound, int32_t *to) {
     int64_t count = 0;
     for (int64_t k = 0; k < some; k += 64) {
         uint64_t above = 0;
@@ -76,18 +77,18 @@ static inline int64_t chosen(Key key, uint32_t first, int64_t some, int32_t boun
     return count;
 }
 
-/* Photons make pixels lighter by `gain` each, of what is missing to white; how many there are goes by it, and by how much
-   lightness varies. Hues vary by color_shift times it, in degrees. Where that is little, most pixels stay as they are:
-   those that get photons are taken out and put back. */
+/* Each photon adds `gain` of what a pixel lacks to white; the rate of photons is proportional to it, and to the
+   deviation of lightness. Hues vary by color_shift * gain, in degrees. If that is little, most pixels stay unchanged:
+   those with photons are gathered, changed and scattered. */
 KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *from, uint8_t *to, int64_t pixels) {
     const Key counts = key_of(key), hues = key_of((int64_t)hash_with(hash_with(GOLDEN, (uint64_t)key), 1));
-    const float intensity = (float)gain, shift = (float)(color_shift * gain / 60); /* a sixth of the circle is 1 */
+    const float intensity = (float)gain, shift = (float)(color_shift * gain / 60); /* in sixths of the circle */
     int32_t bounds[BOUNDS];
     if (!(color_shift * gain <= MOST_TURNED) || !bounds_of(sqrt(variance_of(from, pixels)) / 510 * gain, gain, bounds))
         return REFUSED;
     uint8_t colours[COLOURS][ACROSS] = {{0}};
     int32_t numbers[SOME];
-    float turns[SOME]; /* and a circle, which is 6, more: none is below zero */
+    float turns[SOME]; /* plus a full circle, 6, so that none is negative */
     const Floats none = {0};
     const int all = shift > STILL;
     for (int k = 0; k < SOME; k++)
@@ -101,7 +102,7 @@ KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *f
             take_apart(here, some, colours);
         } else {
             memcpy(there, here, (size_t)(COLOURS * some));
-            some = chosen(counts, (uint32_t)i, some, bounds[0], numbers);
+            some = select_pixels(counts, (uint32_t)i, some, bounds[0], numbers);
             for (int64_t k = 0; k < some; k++)
                 for (int c = 0; c < COLOURS; c++)
                     colours[c][k] = here[COLOURS * numbers[k] + c];
@@ -118,17 +119,17 @@ KERNEL(iso_noise)(int64_t key, double color_shift, double gain, const uint8_t *f
                 turn = normals_at(hues, number, 6.0f, shift);
             Floats most = greater(greater(r, g), b), least = lesser(lesser(r, g), b), range = most - least;
             Floats light = (most + least) * 0.5f, dark = 255.0f - light;
-            Floats more = counted((Ints)(hashed(counts, number) >> 1), bounds) * intensity;
+            Floats more = photon_counts((Ints)(hashed(counts, number) >> 1), bounds) * intensity;
             Floats lighter = lesser(light + more * dark, none + 255.0f), left = lesser(lighter, 255.0f - lighter);
             Floats room = greater(lesser(light, dark), none + 0.5f), some_range = greater(range, none + 1.0f);
-            Floats inverse = 1.0f / (some_range * room); /* one division for two */
+            Floats inverse = 1.0f / (some_range * room); /* one division instead of two */
             Ints red = most == r, green = most == g;
             Floats difference = choose(red, g - b, choose(green, b - r, r - g));
             Floats hue = difference * (inverse * room) + (choose(red, none, choose(green, none + 2.0f, none + 4.0f)) + turn);
             hue -= floats(truncated(hue * (1.0f / 6.0f))) * 6.0f;
             range = range * left * (inverse * some_range);
-            Floats darkest = lighter - range * 0.5f + 0.5f; /* a half more, as fractions are cut off */
-            put_levels(darkest, range, distance(hue, 3.0f) - 1.0f, colours[0] + k); /* red lies at both ends */
+            Floats darkest = lighter - range * 0.5f + 0.5f; /* plus a half, since fractions are truncated */
+            put_levels(darkest, range, distance(hue, 3.0f) - 1.0f, colours[0] + k); /* red is at both ends */
             put_levels(darkest, range, 2.0f - distance(hue, 2.0f), colours[1] + k);
             put_levels(darkest, range, 2.0f - distance(hue, 4.0f), colours[2] + k);
         }

@@ -1,4 +1,4 @@
-/* Where the pixels of a warped image are taken from, and what lies beyond its border. */
+/* The source places of the pixels of a warped image, and the folding of coordinates at its border. */
 
 #pragma once
 
@@ -7,7 +7,7 @@
 #include "sampled.h"
 #include "near.h"
 
-/* `fold` for a block; a division for each would take long, and is seldom needed. */
+/* `fold` for a block; the slow divisions of `fold` are seldom needed. */
 static __attribute__((noinline)) void fold_block(const int32_t *restrict at, int32_t more, int32_t n, int32_t border, int32_t *restrict to) {
     const Fold f = border == BORDER_CONSTANT ? (Fold){0, -1, -1} : fold_of(n, border);
     int32_t strays = 0;
@@ -20,13 +20,13 @@ static __attribute__((noinline)) void fold_block(const int32_t *restrict at, int
         to[i] = fold(at[i] + more, n, border);
 }
 
-/* Whole steps along a row of the result, in 1/65536 px; a row begins at `u` and `v`, in 2^-32 px. */
+/* The path along a row of the result: steps in 1/65536 px; a row begins at `u` and `v`, in 2^-32 px. */
 typedef struct {
     const double *m;
     int affine;
-    int64_t across_u, across_v, u, v, left, top; /* left, top: in whole pixels, where the image begins */
+    int64_t across_u, across_v, u, v, left, top; /* left, top: offset of the image, in px */
     int32_t steps_u[BLOCK], steps_v[BLOCK];
-    const Job *job; /* whose grid or lens may bend it */
+    const Job *job; /* its grid or lens may distort the image */
 } Path;
 
 static inline int64_t fine(double px) { return (int64_t)rint(px * 4294967296.0); }
@@ -50,10 +50,10 @@ static inline void begin_row(Path *p, int64_t y) {
     }
 }
 
-/* What rounds places to what weights count: 1/128 px across, and 1/256 px down. */
+/* Half a unit of the weights, for rounding: these count 1/128 px across and 1/256 px down. */
 enum { HALF_ACROSS = 256, HALF_DOWN = 128 };
 
-/* The places of a block of pixels, from (x, y) on, and so much more as rounds them. */
+/* The places of a block of pixels from (x, y) on, plus the rounding offsets. */
 static inline void find_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
                                int32_t *restrict v) {
     if (p->affine) {
@@ -74,13 +74,13 @@ static inline void find_places(const Path *p, int64_t x, int64_t y, int64_t widt
     }
 }
 
-/* Between two places of a grid. */
+/* Interpolate between two places of a grid. */
 static inline int32_t along_grid(const int32_t *grid, int32_t at) {
     const int32_t *two = grid + (at >> 16);
     return two[0] + (int32_t)((int64_t)(two[1] - two[0]) * (at & 0xffff) >> 16);
 }
 
-/* The same, where a grid or a lens may bend the image: what is seen of that lies within it. */
+/* The same, where a grid or a lens may distort the image: all places are then within it. */
 static inline void find_bent_places(const Path *p, int64_t x, int64_t y, int64_t width, int32_t *restrict u,
                                     int32_t *restrict v) {
     const Job *job = p->job;
@@ -101,7 +101,7 @@ static inline void find_bent_places(const Path *p, int64_t x, int64_t y, int64_t
     }
     const float wide = (float)(65536 * job->columns), tall = (float)(65536 * job->rows), k = (float)job->lens;
     const float across = 1 / (wide * wide), down = 1 / (tall * tall);
-    for (int i = 0; i < BLOCK; i++) { /* its middle is half a pixel from that of what it makes */
+    for (int i = 0; i < BLOCK; i++) { /* the lens' centre in the image is half a pixel from that in the result */
         float a = (float)u[i] - (wide / 2 - 32768), b = (float)v[i] - (tall / 2 - 32768);
         float far = a * a * across + b * b * down, bent = 1 + k * (far + far * far);
         u[i] = (int32_t)(a * bent + (wide / 2 + HALF_ACROSS));

@@ -1,4 +1,4 @@
-/* Pixels of three colours as planes, some at a time, and back. */
+/* Splits interleaved pixels of three channels into planes, and joins them. */
 
 #pragma once
 
@@ -8,14 +8,14 @@
 #include "registers.h"
 
 #if defined(X86)
-enum { ACROSS = 256, FEW = 16 }; /* FEW: so many are worth a register */
+enum { ACROSS = 256, FEW = 16 }; /* FEW: so many pixels are worth a register */
 #define SIXTEEN(of, c)                                                                                                    \
     {of(c, 0), of(c, 1), of(c, 2),  of(c, 3),  of(c, 4),  of(c, 5),  of(c, 6),  of(c, 7),                                 \
      of(c, 8), of(c, 9), of(c, 10), of(c, 11), of(c, 12), of(c, 13), of(c, 14), of(c, 15)}
 #define THREE(of) {SIXTEEN(of, 0), SIXTEEN(of, 1), SIXTEEN(of, 2)}
 
-/* Sixteen pixels are three parts of sixteen bytes, and of each colour byte k lies in another part for every k: (c - k) % 3.
-   So a blend of the parts has all bytes of a colour, and one shuffle puts them in order, or back to front. */
+/* Sixteen pixels are three parts of sixteen bytes, and byte k of a channel is in a different part for each k: (c - k)
+   % 3. So a blend of the parts has all bytes of a channel, and one shuffle puts them in order, or in reverse order. */
 #define BYTE_OF(c, pixel) (3 * (pixel) + (c)) % 16
 #define BYTE_FROM_END(c, pixel) BYTE_OF(c, 15 - (pixel))
 #define PIXEL_OF(c, byte) (16 * (((c) + 2 * (byte)) % 3) + (byte)) / 3
@@ -24,13 +24,13 @@ static const int8_t INTERLEAVE[COLOURS][16] = THREE(PIXEL_OF);
 
 static inline Register table_of(const int8_t *bytes) { return repeat(_mm_loadu_si128((const __m128i *)(const void *)bytes)); }
 
-/* Of three registers the bytes 0, 3, 6 ... of the first, 1, 4, 7 ... of the second, and the rest of the third. */
+/* Blend bytes 0, 3, 6 ... of the first register, 1, 4, 7 ... of the second, and the rest of the third. */
 static inline Register blend_three(Register first, Register second, Register third) {
     const __m128i ones = _mm_setr_epi8(-1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1);
     return select_bytes(repeat(ones), first, select_bytes(repeat(_mm_slli_si128(ones, 1)), second, third));
 }
 
-/* As many pixels as a register has bytes. */
+/* Split as many pixels as a register has bytes. */
 static inline void take_register(const uint8_t *from, int back, int64_t x, uint8_t (*planes)[ACROSS]) {
     const int64_t step = back ? -48 : 48, first = back ? 3 * (REGISTER - 16) : 0;
     Register parts[3];
@@ -60,11 +60,11 @@ static inline void put_register(uint8_t (*planes)[ACROSS], int64_t x, uint8_t *t
 enum { ACROSS = 256, FEW = ACROSS + 1 };
 #endif
 
-/* back: the last pixel comes first. */
+/* Split pixels. back: in reverse order. */
 static inline __attribute__((always_inline)) void take_planes_of(const uint8_t *restrict from, int64_t count, int back,
                                                                  uint8_t (*restrict planes)[ACROSS]) {
 #if defined(X86)
-    for (int64_t x = 0, at; count >= REGISTER && x < count; x += REGISTER) { /* the last ones with some before them */
+    for (int64_t x = 0, at; count >= REGISTER && x < count; x += REGISTER) { /* the last register overlaps the one before */
         at = MIN(x, count - REGISTER);
         take_register(from + 3 * (back ? count - REGISTER - at : at), back, at, planes);
     }

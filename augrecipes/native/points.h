@@ -1,4 +1,4 @@
-/* Steps that change values by more than a table, and move no pixel: through COLOUR_HSV, grey, noise, holes. */
+/* Steps that change values by more than a table, and move no pixel: HSV, grey, noise, holes, shadows, stains. */
 
 #pragma once
 
@@ -30,7 +30,7 @@ EXPORT int32_t JOIN(channel_sums, ISA)(const uint8_t *, int64_t, const void *, f
 
 enum { ASKED_PIXELS = 4096, TISSUE_LEVEL = 205 }; /* as in ops/stain_estimates.py */
 
-/* By how many steps of two degrees a hue moves; -1 where rounding may move some further than others. */
+/* The steps of two degrees by which a hue moves; -1 if rounding may move some hues further than others. */
 static inline int32_t turn_of(double shift) {
     double whole = floor(shift), rest = shift - whole;
     if (!(fabs(shift) <= 1e5) || (rest != 0 && !(1e-9 < rest && rest < 1 - 1e-9)))
@@ -52,7 +52,7 @@ static inline int64_t shift_hsv(Run *run, double hue, double saturation, double 
                           (int32_t)MIN(MAX(value, -255), 255), (int64_t)a[0], (int32_t)a[1], b.to);
 }
 
-/* Brightness, contrast, saturation or hue. */
+/* Change brightness, contrast, saturation or hue. */
 static inline int64_t jitter_one(Run *run, int which, double amount, const double *a) {
     const View *v = &run->view;
     Buffers b;
@@ -64,7 +64,7 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
         return shift_hsv(run, 180 * amount, 0, 0, a);
     if (which == 0) {
         scale_levels((float)amount, 0, result);
-        then_look_up(run, &result, 1);
+        append_tables(run, &result, 1);
         return DONE;
     }
     if (which == 2) {
@@ -78,7 +78,7 @@ static inline int64_t jitter_one(Run *run, int which, double amount, const doubl
         memset(result, (int)(mean + 0.5), sizeof result);
     else
         scale_levels((float)amount, (float)(mean * (1 - amount)), result);
-    then_look_up(run, &result, 1);
+    append_tables(run, &result, 1);
     return DONE;
 }
 
@@ -102,7 +102,7 @@ static inline int64_t reorder(Run *run, const double *drawn) {
     return JOIN(reordered, ISA)(b.from, v->rows * v->columns, v->channels, order, b.to);
 }
 
-/* As ops/opencv_variants.py hands the numbers on: rounded to float32. */
+/* Add Gaussian noise; numbers are rounded to float32 as in ops/opencv_variants.py. */
 static inline int64_t add_noise(Run *run, const double *drawn, const double *a) {
     int64_t count = run->view.rows * run->view.columns * run->view.channels;
     Buffers b;
@@ -149,7 +149,7 @@ static inline int64_t fill_holes(Run *run, const double *drawn, const double *a)
     return DONE;
 }
 
-/* Levels times what an intensity leaves of them, without their fractions, one polygon after another. */
+/* Darken one polygon after another: levels times what the intensity leaves of them, truncated. */
 static inline int64_t cast_shadows(Run *run, const double *drawn, int corners) {
     const View *v = &run->view;
     int64_t rows = v->rows, columns = v->columns, channels = v->channels;
@@ -198,7 +198,7 @@ static inline int64_t jitter_stains(Run *run, const double *drawn, const double 
                             pointer_from(a[1]), a[2], b.to);
 }
 
-/* Whether a thousandth of the pixels absorb in some channel, and all of these are not grey: has_tissue in
+/* Whether a thousandth of the pixels absorb light in some channel, and these are not all grey: has_tissue in
    ops/stain_estimates.py. densities: of each level. */
 static inline int shows_tissue(const uint8_t *pixels, int64_t count, const int32_t *densities) {
     int64_t step = (count + ASKED_PIXELS - 1) / ASKED_PIXELS | 1, asked = 0, tissue = 0, sums[COLOURS] = {0};
@@ -224,14 +224,14 @@ static inline int64_t normalize_stains(Run *run, const double *a) {
     return JOIN(channel_sums, ISA)(b.from, count, pointer_from(a[0]), 1, 0, NULL, 0, NULL, b.to);
 }
 
-/* Do what was drawn to values. */
+/* Change values as drawn. */
 static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     View *v = &run->view;
     Buffers b;
     if (step->effect <= OP_CURVES)
         return tabulate(run, step, drawn);
-    /* OpenCV's Python takes planes of such images for numbers with four parts. */
+    /* OpenCV's Python takes planes of this size for a scalar of four numbers. */
     int colours = v->channels == COLOURS && !(v->rows == 4 && v->columns == 1);
     if (dry_run(run))
         return DONE;
@@ -239,7 +239,7 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case OP_SHIFTS_HSV: return colours ? shift_hsv(run, drawn[0], drawn[1], drawn[2], a) : REFUSED;
     case OP_JITTERS_EXACTLY: return colours ? jitter_exactly(run, drawn, a) : REFUSED;
     case OP_GRAYS:
-        if (!colours || MIN(v->rows, v->columns) == 1) /* it loses a side of one pixel */
+        if (!colours || MIN(v->rows, v->columns) == 1) /* it drops a side of one pixel */
             return REFUSED;
         TRY(inplace_buffers(run, &b));
         return JOIN(grey, ISA)(b.from, v->rows * v->columns, b.to);
@@ -257,6 +257,6 @@ static inline int64_t change(Run *run, const Step *step, const double *drawn) {
     case OP_EQUALIZES:
     case OP_WIDENS_RANGE:
         return v->channels == 1 || colours ? spread_levels(run, step->effect == OP_EQUALIZES, (int)a[0]) : REFUSED;
-    default: return look_around(run, step->effect, drawn, a, colours);
+    default: return apply_stencil(run, step->effect, drawn, a, colours);
     }
 }

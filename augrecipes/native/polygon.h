@@ -1,4 +1,4 @@
-/* Polygons filled pixel by pixel as OpenCV's fillPoly has them: what lies within them by even and odd, and their sides. */
+/* Fills polygons with the bits of OpenCV's fillPoly: the interior by the even-odd rule, and their sides. */
 
 #pragma once
 
@@ -6,9 +6,9 @@
 
 #include "colour_draws.h"
 
-enum { POINT = 16 }; /* bits behind the point of places in a row */
+enum { POINT = 16 }; /* fractional bits of places in a row */
 
-/* A side from corner to corner, pixel by pixel: from left to right along the longer way. */
+/* Draw a side from corner to corner: from left to right along the longer axis. */
 static inline void mark_side(const int64_t *from, const int64_t *to, int64_t columns, uint8_t *mask) {
     const int64_t *left = from[0] <= to[0] ? from : to, *right = left == from ? to : from;
     int64_t across = right[0] - left[0], down = right[1] - left[1], row = down < 0 ? -columns : columns;
@@ -22,7 +22,7 @@ static inline void mark_side(const int64_t *from, const int64_t *to, int64_t col
     }
 }
 
-/* Set what a polygon covers to 1.
+/* Set the pixels that a polygon covers to 1.
 
    corners: x and y of each, within the image; count: at most MOST_CORNERS
    mask: rows x columns */
@@ -48,7 +48,7 @@ static inline void fill_polygon(const int64_t (*corners)[2], int count, int64_t 
             places[at] = place;
         }
         for (int k = 0; k + 1 < found; k += 2) {
-            /* Whole pixels alone: others are those of the sides. */
+            /* Only whole pixels: partly covered ones belong to the sides. */
             int64_t left = (places[k] + (1 << POINT) - 1) >> POINT, right = places[k + 1] >> POINT;
             if (left <= right)
                 memset(mask + y * columns + left, 1, (size_t)(right - left + 1));

@@ -1,7 +1,7 @@
-/* Programs: samples carried out by what their recipe was compiled to, draws and all, without Python between their steps.
+/* Runs programs: samples of a compiled recipe, with all draws, without Python between their steps.
 
-   compiler/lowering says which recipes that is, and the steps themselves define what comes out: the law in
-   tests/laws/test_native_plan.py holds every sample to them, bit for bit. */
+   compiler/lowering decides which recipes can be compiled, and the steps themselves define the result:
+   tests/laws/test_native_plan.py compares every sample with them, bit for bit. */
 
 #include "distortion.h"
 #include "draws.h"
@@ -25,13 +25,13 @@ static void charge_time(Run *run, int64_t place) {
     run->timed = place, run->since = now;
 }
 
-/* Whether a window lies in an image. */
+/* Whether a window is inside an image. */
 static int is_inside(const double *window, int64_t rows, int64_t columns) {
     return 0 <= window[0] && window[0] < window[2] && window[2] <= (double)columns && 0 <= window[1] &&
            window[1] < window[3] && window[3] <= (double)rows;
 }
 
-/* Rows and columns by a factor, rounded or cut off; false where they are too many. */
+/* Rows and columns times a factor, rounded or truncated; false if they are too many. */
 static int scaled_size(double factor, int64_t rows, int64_t columns, int rounds, int64_t *height, int64_t *width) {
     double down = (double)rows * factor, across = (double)columns * factor;
     if (!(fabs(down) <= LONGEST && fabs(across) <= LONGEST))
@@ -40,7 +40,7 @@ static int scaled_size(double factor, int64_t rows, int64_t columns, int rounds,
     return 1;
 }
 
-/* Add what was drawn to what is still to be done in one resampling. */
+/* Merge a step, as drawn, into the pending geometry. */
 static int64_t merge(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t rows, columns;
@@ -81,7 +81,7 @@ static int64_t merge(Run *run, const Step *step, const double *drawn) {
     return is_identity_warp(&warp, rows, columns) ? DONE : merge_warp(run, step, &warp);
 }
 
-/* Do what was drawn. */
+/* Apply a step as drawn. */
 static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     View *v = &run->view;
     const double *a = step->arguments + DRAW_ARGUMENTS;
@@ -96,12 +96,12 @@ static int64_t apply_effect(Run *run, const Step *step, const double *drawn) {
     }
     if (OP_MERGES <= step->effect && step->effect < OP_MERGED_ENDS)
         return merge(run, step, drawn);
-    TRY(make_job(run)); /* this is no operation of a job */
+    TRY(make_job(run)); /* this step cannot be part of a job */
     int64_t rows = v->rows, columns = v->columns;
     uint32_t fill = (uint32_t)a[MIN(v->channels, MOST_CHANNELS)];
     int by_matrix = step->effect == OP_WARPS || step->effect == OP_WARPS_PERSPECTIVE;
     if (by_matrix && v->channels == 2 && !run->program->labels)
-        return REFUSED; /* OpenCV warps pixels of two bytes by an older way, and takes others */
+        return REFUSED; /* OpenCV warps pixels of two bytes by older code with other bits */
     if (step->effect == OP_PADS_AND_CROPS)
         TRY(pad(run, drawn + 4, (int64_t)a[0], fill));
     if (step->effect == OP_CROPS || step->effect == OP_CROPS_AND_RESIZES || step->effect == OP_PADS_AND_CROPS) {
@@ -140,7 +140,7 @@ static inline void widen(const uint8_t *restrict from, int64_t across, int64_t c
         to[x] = from[x * across];
 }
 
-/* Whether a result is levels, channels side by side. */
+/* Whether the output is unscaled levels with contiguous channels. */
 static int is_raw_output(const Program *p) {
     int answer = p->type == UINT8 && p->apart == 1 && p->across == p->channels;
     for (int64_t c = 0; c < p->channels; c++)
@@ -148,36 +148,36 @@ static int is_raw_output(const Program *p) {
     return answer;
 }
 
-/* Where an image of the result's size can be made at once; 0 where its bytes lie otherwise. No image is read there. */
+/* The place of the result, if an image can be made there directly; 0 otherwise. No image may be read there. */
 static uint8_t *inplace_target(const Program *p, const Sample *s) {
     return is_raw_output(p) && p->down == s->width * p->channels ? s->target : 0;
 }
 
-/* The result, into its place; what is read after it is asked for meanwhile. */
+/* Write the result into its place, and prefetch the pixels of the next sample meanwhile. */
 static int64_t finish(Run *run, Ahead *ahead) {
     const Program *p = run->program;
     Sample *s = run->sample;
     int64_t height = s->height, width = s->width;
     visible_size(run, &s->height, &s->width);
     if (s->target && (s->height != height || s->width != width))
-        return REFUSED; /* it does not fit there */
+        return REFUSED; /* another size than that of the target */
     if (dry_run(run))
         return DONE;
     if (run->merging->has_job) {
-        run->place = 0; /* what is made in between is read while the result is written */
+        run->place = 0; /* intermediate pixels are read while the result is written */
         return write_job(run);
     }
     if (run->view.kind != PIXELS || run->tabled || !run->view.down[0] || p->type == INT64) {
-        ask_beside(ahead, 0, 1);
+        prefetch_row(ahead, 0, 1);
         ahead->rows = 0;
     }
-    const int as_it_is = is_raw_output(p);
+    const int is_raw = is_raw_output(p);
     int64_t down, across;
     TRY(materialise(run));
-    TRY(as_it_is || run->view.down[0] ? ensure_pixels(run) : ensure_upright(run)); /* columns are slow to read */
+    TRY(is_raw || run->view.down[0] ? ensure_pixels(run) : ensure_upright(run)); /* columns are slow to read */
     const uint8_t *from = first_pixel(&run->view, &down, &across);
-    if (as_it_is && from == s->target && down == p->down && across == p->channels)
-        return DONE; /* made there */
+    if (is_raw && from == s->target && down == p->down && across == p->channels)
+        return DONE; /* it was made in place */
     if (p->type == INT64) {
         for (int64_t y = 0; y < s->height; y++) {
             int64_t *to = (int64_t *)s->target + y * p->down;
@@ -188,23 +188,24 @@ static int64_t finish(Run *run, Ahead *ahead) {
         }
         return DONE;
     }
-    if (as_it_is && across != p->channels)
+    if (is_raw && across != p->channels)
         return JOIN(moved, ISA)(from, down, across, s->height, s->width, p->channels, s->target, p->down);
-    if (!as_it_is)
+    if (!is_raw)
         return JOIN(sink, ISA)(from, down, across, s->height, s->width, (int32_t)p->channels, p->scale, p->shift, s->target,
                                    (int32_t)p->type, p->down, p->across, p->apart, ahead);
     for (int64_t y = 0; y < s->height; y++) {
-        ask_beside(ahead, y, s->height);
+        prefetch_row(ahead, y, s->height);
         memcpy((uint8_t *)s->target + y * p->down, from + y * down, (size_t)(s->width * p->channels));
     }
     return DONE;
 }
 
-/* What else a kernel answers: of program_draws, that the step does not act; of program, that samples differ. */
+/* Other answers of samples: in program_draws, that the step does not act; of the kernel program, that
+   samples differ. */
 enum { IDLE = 1, UNLIKE = 1 };
-enum { STOPPED = -2 }; /* at a step that albumentations carries out */
+enum { STOPPED = -2 }; /* at a step that Python runs */
 
-/* The index of the step after this one, or after this group and all that is in it. */
+/* The index of the next step, after the whole group if this one opens it. */
 static int64_t next_index(const Program *p, int64_t k) {
     const Step *step = p->steps + k;
     return k + 1 + (step->effect == OP_GROUPS ? (int64_t)step->arguments[DRAW_ARGUMENTS] : 0);
@@ -212,15 +213,15 @@ static int64_t next_index(const Program *p, int64_t k) {
 
 static int64_t run_steps(Run *run, int64_t from, int64_t to, int last);
 
-/* A window, and what is added before it is cut, from cells to pixels. */
+/* Convert a window, and the padding before it, from cells to pixels. */
 static void cells_to_pixels(const Step *step, double *drawn) {
     int count = step->effect == OP_CROPS ? 4 : step->effect == OP_PADS_AND_CROPS ? 8 : 0;
     for (int k = 0; k < count; k++)
         drawn[k] *= (double)step->cell;
 }
 
-/* The pixels that a sample reads, which lie in another place than what was read last: rows of a large image are pages
-   apart, and it takes long to find where these are. Nothing where they are too many to stay at hand. */
+/* The pixels that a sample reads, for prefetching: rows of a large image are pages apart, and address translation is
+   slow. Empty if they are too many for the cache. */
 static Ahead ahead_of(const Program *p, const Sample *s) {
     const int64_t *w = s->window, from = (w[1] - s->left) * p->channels, to = (w[3] - s->left) * p->channels;
     if (!s->target || s->file || w[0] < s->top || w[2] <= w[0] || to <= from || (w[2] - w[0]) * (to - from) > NEAR / 4)
@@ -228,8 +229,8 @@ static Ahead ahead_of(const Program *p, const Sample *s) {
     return (Ahead){s->at + (w[0] - s->top) * s->step + from, s->step, w[2] - w[0], to - from};
 }
 
-/* Carry out a step, or a group; one that is `forced` acts whatever its first draw would be, which is not made. A group's
-   own time is that of its choice. `last`: none comes behind it. */
+/* Run a step or a group; if it is `forced`, it acts without a first draw. A group's own time is that of its choice.
+   `last`: no step follows. */
 static int64_t run_step(Run *run, int64_t at, int forced, int last) {
     charge_time(run, at);
     const Program *p = run->program;
@@ -241,7 +242,7 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
     d.rows /= step->cell, d.columns /= step->cell;
     if (!forced && step->p < 1 && !(step->p > 0 && stream_unit(&d.stream) < step->p))
         return DONE;
-    if (run->resume_after >= 0 && step->effect != OP_GROUPS) { /* done already; gates and choices go by the key alone */
+    if (run->resume_after >= 0 && step->effect != OP_GROUPS) { /* done before the exit; gates and choices only need the key */
         run->resume_after = at == run->resume_after ? -1 : run->resume_after;
         return DONE;
     }
@@ -259,7 +260,7 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
         if (move)
             end_move(run, step, drawn, move);
         if (done == REFUSED && (step->effect == OP_RESIZES || step->effect == OP_SCALES)) {
-            run->stopped = at; /* no kernel makes this size: so far there is an image, with which others may go on */
+            run->stopped = at; /* no kernel makes this size: Python can resume with the present image */
             return STOPPED;
         }
         run->sample->changed |= step->effect != OP_KEEPS;
@@ -279,7 +280,7 @@ static int64_t run_step(Run *run, int64_t at, int forced, int last) {
     return DONE;
 }
 
-/* Carry out steps in order. */
+/* Run steps in order. */
 static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
     for (int64_t k = from, next; k < to; k = next) {
         next = next_index(run->program, k);
@@ -289,7 +290,7 @@ static int64_t run_steps(Run *run, int64_t from, int64_t to, int last) {
     return DONE;
 }
 
-/* Where the pixels of a sample lie; NULL where they cannot be had. */
+/* The pixels of a sample, decoded if they are in a file; NULL on failure. */
 static const uint8_t *decoded_pixels(const Program *p, const Sample *s) {
     char message[MESSAGE_BYTES];
     if (!s->target || !s->file)
@@ -299,7 +300,7 @@ static const uint8_t *decoded_pixels(const Program *p, const Sample *s) {
     return p->pixels + (intptr_t)s->at;
 }
 
-/* Make a sample, and what is read after it is asked for meanwhile: of another one, or of none. */
+/* Run a sample, and prefetch the pixels of the next one, if any, meanwhile. */
 static int64_t run_sample(Run *run, const Sample *next) {
     const Program *p = run->program;
     Sample *s = run->sample;
@@ -319,7 +320,7 @@ static int64_t run_sample(Run *run, const Sample *next) {
     if (answer != DONE && answer != STOPPED)
         return answer;
     if (s->target && run->stopped != s->stop)
-        return REFUSED; /* what fits there is another image */
+        return REFUSED; /* the target was sized for another image */
     s->stop = run->stopped;
     charge_time(run, p->count);
     run->last = BEHIND_STEPS;
@@ -329,7 +330,8 @@ static int64_t run_sample(Run *run, const Sample *next) {
     return finish(run, &ahead);
 }
 
-/* Samples one after another; each says for itself how it went, and UNLIKE that not all are done and of one size. */
+/* Run samples one after another; each has its own answer, and UNLIKE means that some failed or that their sizes
+   differ. */
 KERNEL(program)(const Program *program, Sample *samples, int64_t count) {
     Merging merging;
     int answer = DONE;
@@ -347,7 +349,7 @@ KERNEL(program)(const Program *program, Sample *samples, int64_t count) {
     return answer;
 }
 
-/* What a step draws in the samples, DRAWN numbers for each, in images of their rows and columns; nothing for those in
+/* The draws of a step in samples, DRAWN numbers for each, for images of their rows and columns; none for samples in
    which it does not act, whose answer is IDLE. */
 KERNEL(program_draws)(const Program *program, Sample *samples, int64_t count, double *drawn) {
     const Step *step = program->steps;

@@ -1,4 +1,4 @@
-/* An image made smaller by whole factors, where a job will read it: each pixel the mean of k x k of the image's. */
+/* Reduces an image by an integer factor, where a job will read it: each pixel is the mean of k x k. */
 
 #pragma once
 
@@ -8,16 +8,16 @@
 #include <immintrin.h>
 #endif
 
-enum { MARGIN = 2, SLACK = 64 }; /* px around what is read; bytes behind a row, for whole registers */
+enum { MARGIN = 2, SLACK = 64 }; /* px around the region that is read; bytes of padding after a row, for whole registers */
 
-/* The part that is reduced, in pixels of the reduced image, of which pixel 0 begins at (x, y) of the image, less than
-   k from its corner; whether more would be seen; bytes from row to row. */
+/* The part that is reduced, in reduced pixels; reduced pixel (0, 0) begins at (x, y) of the image, less than k from
+   its corner; `cut`: whether border pixels were left out; `step`: bytes from row to row. */
 typedef struct {
     int64_t x, y, left, top, columns, rows, cut, step;
 } Part;
 
-/* The part that a quad, of the reduced image, lies in. Where a border is alike however far out, that is left out: then
-   a place may be folded to anywhere on the edge of the part. */
+/* The bounds of a quad in the reduced image. Where a border is the same however far outside, most of it is left out:
+   places may then be folded to anywhere on the edge of the part. */
 static Part part_of(const Source *s, const Quad *q, int64_t k, int64_t x, int64_t y) {
     int64_t left = (int64_t)floor(q->left) - MARGIN, right = (int64_t)floor(q->right) + MARGIN + 2;
     int64_t top = (int64_t)floor(q->top) - MARGIN, bottom = (int64_t)floor(q->bottom) + MARGIN + 2;
@@ -32,7 +32,7 @@ static Part part_of(const Source *s, const Quad *q, int64_t k, int64_t x, int64_
     return p;
 }
 
-/* Pixels from `left` on of a row of the image, where a border folds columns; in `line` where any does. */
+/* A row of the image from `left` on, with folded columns: in place, or copied to `line` where any is folded. */
 static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t count, uint8_t *line) {
     int32_t row = fold((int32_t)y, s->rows, s->border);
     int64_t channels = s->channels;
@@ -41,7 +41,7 @@ static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t 
         return from + left * channels;
     for (int64_t x = 0; x < count; x++) {
         int32_t column = row < 0 ? -1 : fold((int32_t)(left + x), s->columns, s->border);
-        if (column >= 0 && column == left + x) { /* from here on they lie side by side */
+        if (column >= 0 && column == left + x) { /* contiguous from here on */
             int64_t some = MIN(count - x, s->columns - column);
             memcpy(line + x * channels, from + column * channels, (size_t)(some * channels));
             x += some - 1;
@@ -52,8 +52,8 @@ static const uint8_t *line_of(const Source *s, int64_t y, int64_t left, int64_t 
     return line;
 }
 
-/* About the same in the image itself, to be asked for: as many bytes, of which none lies behind its last row. Where it
-   has not so many, another line. */
+/* Roughly the same pixels in the image itself, for prefetching: as many bytes, none of them after its last row. If it
+   is too small, `other`. */
 static const uint8_t *coming_line(const Source *s, int64_t y, int64_t left, int64_t count, const uint8_t *other) {
     int32_t row = fold((int32_t)y, s->rows, s->border);
     int64_t at = MAX(row, 0) * (int64_t)s->step + MAX(left, 0) * s->channels, last = s->end - count * s->channels;
@@ -61,7 +61,7 @@ static const uint8_t *coming_line(const Source *s, int64_t y, int64_t left, int6
 }
 
 #if defined(__AVX2__)
-/* Four pixels of two rows as two, in the lower six words. */
+/* Halve four pixels of two rows to two pixels, in the lower six words. */
 static inline __m128i halve_four(const uint8_t *one, const uint8_t *two) {
     const __m128i beside = _mm_setr_epi8(0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11, -1, -1, -1, -1);
     const __m128i ones = _mm_set1_epi8(1);
@@ -72,14 +72,14 @@ static inline __m128i halve_four(const uint8_t *one, const uint8_t *two) {
 }
 #endif
 
-/* Rows of `count` * k pixels, as one of `count`. Up to 16 bytes behind what is written may change. */
+/* Reduce k rows of `count` * k pixels to a row of `count`. Up to 16 bytes after it may change. */
 static inline void reduce_row(const uint8_t *const lines[8], const uint8_t *const coming[8], int64_t count, int k,
                               int channels, uint16_t *sums, uint8_t *to) {
     int64_t x = 0;
 #if defined(__AVX2__)
     if (k == 2 && channels == 3)
-        for (; x + 6 <= count; x += 4) { /* the last of what is read is a third of the next pixel but one */
-            ASK(coming[0] + 6 * x, 2), ASK(coming[1] + 6 * x, 2);
+        for (; x + 6 <= count; x += 4) { /* the load reaches a third into the next pixel but one */
+            PREFETCH(coming[0] + 6 * x, 2), PREFETCH(coming[1] + 6 * x, 2);
             __m128i one = halve_four(lines[0] + 6 * x, lines[1] + 6 * x);
             __m128i two = halve_four(lines[0] + 6 * x + 12, lines[1] + 6 * x + 12);
             const __m128i close = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, -1, -1, -1, -1);
@@ -88,7 +88,7 @@ static inline void reduce_row(const uint8_t *const lines[8], const uint8_t *cons
 #endif
     int64_t first = x * k * channels, last = count * k * channels;
     for (int row = 0; row < k; row++)
-        ask_for(coming[row], first, last);
+        prefetch_bytes(coming[row], first, last);
     for (int64_t i = first; i < last; i++)
         sums[i] = lines[0][i];
     for (int row = 1; row < k; row++)
@@ -105,12 +105,12 @@ static inline void reduce_row(const uint8_t *const lines[8], const uint8_t *cons
         }
 }
 
-/* Bytes of scratch that `reduce` asks for. */
+/* The scratch that `reduce` needs, in bytes. */
 static int64_t reduced_room(const Source *s, const Part *p, int64_t k) {
     return p->rows * p->step + 2 * SLACK + (k + 2) * (p->columns * k * s->channels + SLACK);
 }
 
-/* The part of an image that a quad of the reduced one has a part in; the rest of it is left as it is. */
+/* Reduce the part of an image that a quad needs; the rest of the result is not written. */
 static Source reduce(const Source *s, const Quad *q, const Part *p, int64_t k, uint8_t *scratch) {
     Source result = {scratch, (int32_t)p->rows, (int32_t)p->columns, (int32_t)p->step, 0, s->channels, s->border, s->fill};
     result.end = (int32_t)(p->rows * p->step);

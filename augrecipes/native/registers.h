@@ -1,5 +1,5 @@
-/* The widest registers of an instruction set of x86, by one name for each of its operations: X86(min_epu8); and what
-   compilers know as operators on vectors of any kind. */
+/* The widest x86 registers of an instruction set, with one name for each operation: X86(min_epu8); and operations
+   that compilers offer as operators on vectors. */
 
 #pragma once
 
@@ -12,7 +12,7 @@ typedef __m512i Register;
 typedef __m256i HalfRegister;
 typedef __m512 FloatRegister;
 static inline Register repeat(__m128i part) { return _mm512_broadcast_i32x4(part); }
-/* Sixteen bytes each from several places, of which AVX2 takes the first two; and back. */
+/* Join sixteen bytes each from several places, of which AVX2 takes the first two; and store them. */
 #define SIXTEEN_AT(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
 static inline Register join_sixteens(const uint8_t *from, int64_t a, int64_t b, int64_t c, int64_t d) {
     Register bytes = _mm512_inserti32x4(_mm512_castsi128_si512(SIXTEEN_AT(from + a)), SIXTEEN_AT(from + b), 1);
@@ -24,11 +24,11 @@ static inline void put_sixteens(Register bytes, uint8_t *to, int64_t apart) {
     _mm_storeu_si128((__m128i *)(void *)(to + 2 * apart), _mm512_extracti32x4_epi32(bytes, 2));
     _mm_storeu_si128((__m128i *)(void *)(to + 3 * apart), _mm512_extracti32x4_epi32(bytes, 3));
 }
-/* Numbers of 16 bits as bytes, held within them. */
+/* Narrow 16-bit numbers to bytes, with saturation. */
 static inline Register pack_in_order(Register low, Register high) {
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_packus_epi16(low, high));
 }
-/* By the highest bit of each byte of `mask`. */
+/* Select by the highest bit of each byte of `mask`. */
 static inline Register select_bytes(Register mask, Register ones, Register others) {
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(mask), others, ones);
 }
@@ -59,7 +59,7 @@ static inline Register select_bytes(Register mask, Register ones, Register other
 enum { REGISTER = sizeof(Register) };
 #endif
 
-/* A function of two vectors of `type`, by an instruction of x86 or what it computes of a and b; EACH: lane by lane. */
+/* A function of two vectors of `type`: an x86 instruction, or an expression in a and b; EACH: lane by lane. */
 #define EACH(lane) \
     __extension__({ \
         for (unsigned i = 0; i < sizeof a / sizeof a[0]; i++) \

@@ -1,6 +1,6 @@
-/* A tile of an image that is kept without loss, put together from what is left of its planes.
+/* Restores a tile of a losslessly stored image from the residues of its planes.
 
-   Beside images/lossless.py, which says what that is, and does the same where there are no kernels. */
+   images/lossless.py defines the format, and does the same without kernels. */
 
 #include <string.h>
 
@@ -12,19 +12,19 @@
 
 enum { WIDE = 512, TOGETHER = 4, LANE = 16, ACROSS = 1, GREEN = 2 };
 
-/* A row of a plane, from the row above it: each sample more by its residue. */
+/* A row of a plane from the row above: add the residues. */
 static inline void down(const uint8_t *restrict residues, int64_t columns, uint8_t *restrict row) {
     for (int64_t x = 0; x < columns; x++)
         row[x] = (uint8_t)(row[x] + residues[x]);
 }
 
-/* The same, each sample more by the sum of the residues up to its column. */
+/* The same: add the running sums of the residues. */
 static inline void across_and_down(const uint8_t *restrict residues, int64_t columns, uint8_t *restrict row) {
     int64_t x = 0;
     uint8_t left = 0;
 #if defined(__SSE2__)
-    /* Sums of two neighbours, of four, of eight, of sixteen. What is on their left waits for no shift: the sum of all
-       sixteen is had of the residues as they are. */
+    /* Prefix sums by doubling: of two neighbours, of four, of eight, of sixteen. The carry does not wait for the
+       shifts: the sum of all sixteen residues is computed separately. */
     uint32_t before = 0;
     for (; x + LANE <= columns; x += LANE) {
         __m128i sums = _mm_loadu_si128((const __m128i *)(residues + x));
@@ -46,8 +46,8 @@ static inline void across_and_down(const uint8_t *restrict residues, int64_t col
     }
 }
 
-/* Rows of up to four planes to samples beside each other, `planes` bytes from pixel to pixel. */
-static inline void lay_beside(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *restrict to) {
+/* Interleave rows of up to four planes, `planes` bytes from pixel to pixel. */
+static inline void interleave_planes(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *restrict to) {
     const uint8_t *from[TOGETHER] = {rows[0], rows[1], rows[2], rows[3]};
     for (int64_t x = 0; x < columns; x++)
         for (int64_t p = 0; p < together; p++)
@@ -56,14 +56,16 @@ static inline void lay_beside(uint8_t *const *rows, int64_t together, int64_t pl
 
 static inline void interleave(uint8_t *const *rows, int64_t together, int64_t planes, int64_t columns, uint8_t *to) {
     if (planes <= TOGETHER)
-        CALL_WITH(planes, lay_beside(rows, N, N, columns, to))
+        CALL_WITH(planes, interleave_planes(rows, N, N, columns, to))
     else
-        lay_beside(rows, together, planes, columns, to);
+        interleave_planes(rows, together, planes, columns, to);
 }
 
-/* residues: planes x rows x columns
+/* Restore a tile.
+
+   residues: planes x rows x columns
    target:   rows x columns x planes; step: bytes from row to row
-   way:      ACROSS, residues are sums along the row; GREEN, the first planes are red and blue less green, about it */
+   way:      ACROSS: residues are differences along the row, too; GREEN: the first planes are red and blue less green */
 KERNEL(residues)(const uint8_t *residues, int64_t planes, int64_t rows, int64_t columns, uint8_t *target, int64_t step,
                  int32_t way) {
     uint8_t held[TOGETHER][WIDE], red[WIDE], blue[WIDE];

@@ -1,30 +1,31 @@
-/* Bilinear resize: OpenCV's INTER_LINEAR in whole numbers, 11 bits of weight each way; so does it with INTER_AREA where
-   one side or both become larger, and has the pixels in other places then.
+/* Bilinear resize with the bits of OpenCV's INTER_LINEAR, in integers with weights of 11 bits each way; INTER_AREA
+   does the same where a side is enlarged, but with other places.
 
-   compiler/kernels/opencv_bits.py leaves to OpenCV what this refuses. */
+   compiler/kernels/opencv_bits.py leaves to OpenCV what this kernel refuses. */
 
 #include "lanes.h"
 #include "sampled.h"
 #include "windows.h"
 
-enum { ACROSS = 256, WHOLE = 2048, PIXELS = 4 }; /* PIXELS: in a register of 64 bytes, eight numbers of 16 bits each */
+enum { ACROSS = 256, WHOLE = 2048, PIXELS = 4 }; /* PIXELS: in a register of 64 bytes, each eight numbers of 16 bits */
 
-/* How many values a pixel has between its columns and its rows: of colours four. */
+/* The values of a pixel between columns and rows: four for colours. */
 static inline int values_of(int channels) { return channels == 1 ? 1 : 4; }
 
-/* Columns of the result, some at a time: the byte at which each one's first pixel begins, and the two weights. With
-   AVX-512 and colours also how many columns, PIXELS, 2 or 0, have their pixels among the sixteen bytes from where the
-   first of them begins, and at which of these. */
+/* Some columns of the result: the byte offsets of their first source pixels, and two weights each. With AVX-512 and
+   colours also the size of groups, PIXELS, 2 or 0, whose source pixels are all within sixteen bytes, and their
+   offsets in these. */
 typedef struct {
     int32_t at[ACROSS];
-    int16_t weights[ACROSS][8]; /* both, four times */
-    int16_t pairs[ACROSS][2];   /* both */
-    uint8_t picks[ACROSS][2];   /* both pixels, from the first of eight columns on */
+    int16_t weights[ACROSS][8]; /* the two weights, four times */
+    int16_t pairs[ACROSS][2];   /* the two weights */
+    uint8_t picks[ACROSS][2];   /* offsets of both pixels, from the first of eight columns */
     uint8_t bytes[ACROSS][16];
     int group;
 } Columns;
 
-/* Along one side: how many pixels of the image one of the result is wide, and the inverse; whether pixels are areas. */
+/* The scale of one side: source pixels for each pixel of the result, and the inverse; whether INTER_AREA's places are
+   used. */
 typedef struct {
     double step, inverse;
     int areas;
@@ -35,9 +36,9 @@ static inline Scale scale_of(int64_t size, int64_t from, int areas) {
     return (Scale){1.0 / inverse, inverse, areas};
 }
 
-/* The place of a pixel of the result: the pixel before it, and what the next one weighs. */
+/* The source pixel before a pixel of the result, and the weight of the next one. */
 static inline int32_t place(int64_t to, const Scale *scale, float *weight) {
-    if (scale->areas) { /* the next one weighs what lies behind its left border */
+    if (scale->areas) { /* the weight of the next one is its covered part */
         double first = floor((double)to * scale->step);
         float behind = (float)((double)(to + 1) - (first + 1) * scale->inverse);
         *weight = behind <= 0 ? 0 : behind - floorf(behind);
@@ -59,7 +60,7 @@ static void find_groups(Columns *c, int64_t count, int channels) {
         for (int k = 0; k < 8; k++) {
             int32_t begin = c->at[x] - c->at[x & ~(int64_t)(c->group - 1)];
             c->bytes[x][2 * k] = (uint8_t)(k / 2 < channels ? begin + k / 2 + k % 2 * channels : 128);
-            c->bytes[x][2 * k + 1] = 128; /* a zero */
+            c->bytes[x][2 * k + 1] = 128; /* selects a zero */
         }
 }
 #endif
@@ -85,7 +86,7 @@ static void find_columns(Columns *c, int64_t first, int64_t count, const Scale *
 }
 
 #if defined(__AVX2__)
-/* Of one channel, what eight columns are between. */
+/* The two neighbours of each of eight columns, for one channel. */
 static inline __m128i neighbours_of_eight(const Columns *c, int64_t x, const uint8_t *row) {
     if (c->at[x + 7] - c->at[x] < 15)
         return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(row + c->at[x])), _mm_loadu_si128((const __m128i *)c->picks[x]));
@@ -99,7 +100,7 @@ static inline __m128i neighbours_of_eight(const Columns *c, int64_t x, const uin
 }
 #endif
 
-/* One row between its columns, values of 15 bits each; `end`: of the bytes that may be read. */
+/* Filter one row horizontally, to values of 15 bits; `end`: of the bytes that may be read. */
 static inline void blend_columns(const Columns *c, int64_t count, const uint8_t *row, const uint8_t *end, int channels,
                                  int16_t *restrict to) {
     int64_t x = 0;
@@ -153,7 +154,7 @@ static inline void blend_columns(const Columns *c, int64_t count, const uint8_t 
         }
 }
 
-/* Two rows of values, by their weights, as pixels. */
+/* Filter two rows vertically to pixels. */
 static inline void blend_rows(const int16_t *restrict above, const int16_t *restrict below, int64_t count,
                               int16_t first, int16_t second, int channels, uint8_t *restrict to) {
     int64_t x = 0;
@@ -183,11 +184,11 @@ static inline void blend_rows(const int16_t *restrict above, const int16_t *rest
         }
 }
 
-/* Columns from `x` on of the window, each pixel `scale->step` rows of the image high. */
+/* Resize the columns from `x` on of the window; a pixel is `scale->step` rows of the image high. */
 static inline void resize_columns(const Resizing *r, int channels, const Columns *c, int64_t count, int64_t x,
                                   const Scale *scale) {
     int16_t values[2][4 * ACROSS];
-    int64_t held[2] = {-1, -1}, asked = -1; /* asked: the last row that is on its way */
+    int64_t held[2] = {-1, -1}, asked = -1; /* asked: the last row that was prefetched */
     float unused;
     const uint8_t *end = r->source + (r->rows - 1) * r->step + r->columns * channels;
     for (int64_t y = 0; y < r->height; y++) {
@@ -196,7 +197,7 @@ static inline void resize_columns(const Resizing *r, int channels, const Columns
         const int64_t wanted[2] = {MIN(MAX(at, 0), r->rows - 1), MIN(MAX(at + 1, 0), r->rows - 1)};
         int slots[2];
         for (int k = 0; k < 2; k++) {
-            int other = k ? slots[0] : held[0] == wanted[1] ? 0 : 1; /* is not written to */
+            int other = k ? slots[0] : held[0] == wanted[1] ? 0 : 1; /* is not overwritten */
             slots[k] = held[0] == wanted[k] ? 0 : held[1] == wanted[k] ? 1 : 1 - other;
             if (held[slots[k]] != wanted[k]) {
                 held[slots[k]] = wanted[k];
@@ -205,13 +206,13 @@ static inline void resize_columns(const Resizing *r, int channels, const Columns
         }
         int64_t next = y + 1 < r->height ? place(r->top + y + 1, scale, &unused) + 1 : -1;
         for (int64_t row = MAX(next - 1, asked + 1); row <= MIN(next, r->rows - 1); asked = row++)
-            ask_for(r->source + row * r->step, c->at[0], c->at[count - 1] + channels);
+            prefetch_bytes(r->source + row * r->step, c->at[0], c->at[count - 1] + channels);
         blend_rows(values[slots[0]], values[slots[1]], count, (int16_t)rintf((1.0f - weight) * WHOLE),
                    (int16_t)rintf(weight * WHOLE), channels, r->target + y * r->step_to + x * channels);
     }
 }
 
-/* Channels 1, 3 or 4. */
+/* Channels: 1, 3 or 4. */
 static inline int32_t resize_linearly(const Resizing *r, Scale down, Scale across) {
     Columns c;
     if (r->channels != 1 && r->channels != 3 && r->channels != 4)

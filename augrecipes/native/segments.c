@@ -1,11 +1,11 @@
-/* Segments of pixels that are alike and near each other: simple linear iterative clustering (Achanta et al. 2012), as
-   albumentations has it, whose first of several nearest centres wins. */
+/* Superpixels by simple linear iterative clustering (SLIC, Achanta et al. 2012), as in albumentations: of centres at
+   the same distance the first wins. */
 
 #include "kernels.h"
 
 #include <math.h>
 
-/* Give the pixels about a centre its number where they are nearer to it than to those before it. */
+/* Assign the pixels around a centre to it, where it is nearer than the centres before it. */
 static void claim(const double *image, int64_t rows, int64_t columns, int64_t channels, const int64_t *centre, int32_t number,
                   int64_t step, double compactness, double *distances, int32_t *labels) {
     const int64_t x0 = centre[0], y0 = centre[1];
@@ -25,13 +25,13 @@ static void claim(const double *image, int64_t rows, int64_t columns, int64_t ch
         }
 }
 
-/* Segments of an image.
+/* Segment an image.
 
    image: rows x columns x channels
-   centres: count x 2: x and y of each, within the image; moved
-   step: how far, across and down, pixels may be from their centre
-   sums: workspace for count x 3; distances: workspace for rows x columns
-   labels: rows x columns: of each pixel the number of its centre, or -1 */
+   centres: count x 2: x and y of each, within the image; they are moved
+   step: the greatest distance of a pixel from its centre, across and down
+   sums: workspace of count x 3; distances: workspace of rows x columns
+   labels: rows x columns: for each pixel the index of its centre, or -1 */
 KERNEL(segments)(const double *image, int64_t rows, int64_t columns, int64_t channels, int64_t *centres, int64_t count,
                  int64_t step, double compactness, int64_t turns, int64_t *sums, double *distances, int32_t *labels) {
     if (step < 1 || count < 0 || count > INT32_MAX)

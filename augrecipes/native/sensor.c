@@ -1,11 +1,11 @@
 /* ISO noise as albumentations' ISONoise adds it: Poisson counts for lightness and normal numbers for hue, in HLS.
 
-   Normal numbers come of PCG64 by numpy's ziggurat (see generator.h), Poisson counts of small means by multiplication
-   of uniform numbers (Knuth), as numpy's Generator.poisson draws them. `normal_strips` reads the ziggurat's tables off
-   numpy's own function by bisection, so that none is copied.
+   Normal numbers come from PCG64 by numpy's ziggurat (see generator.h), Poisson counts of small means from products
+   of uniform numbers (Knuth), as in numpy's Generator.poisson. `normal_strips` finds the ziggurat's tables by
+   bisection of numpy's own function, so that none is copied.
 
-   Bits: numpy's for numbers, OpenCV's for colours; ops/opencv_variants.py probes how both round here.
-   Where a library's exp or log decides a last bit, the sample is refused.
+   Bits: numpy's for numbers, OpenCV's for colours; ops/opencv_variants.py probes how both round here. If the last bit
+   of a library's exp or log decides, the sample is refused.
    Law: tests/laws/test_kernels.py (row `numpy_normals`), tests/laws/test_native_points.py. */
 
 #include <math.h>
@@ -13,31 +13,30 @@
 #include "generator.h"
 #include "hls.h"
 
-/* Words for numpy's function of which only the first tells something; how many it asks for. */
+/* A stream of words for numpy's function, of which only the first is chosen; `asked`: how many it read. */
 typedef struct {
     uint64_t first;
     int64_t asked;
-} Told;
+} ProbeWords;
 
-static uint64_t told(void *of) {
-    Told *t = of;
+static uint64_t probe_word(void *of) {
+    ProbeWords *t = of;
     return t->asked++ ? UINT64_C(1) << 63 : t->first;
 }
 
-static double told_unit(void *of) { return unit_of(told(of)); }
+static double probe_unit(void *of) { return unit_of(probe_word(of)); }
 
-/* Read off numpy's function which parts of words it takes at once, in each of 256 strips, and what it multiplies them
-   with. */
+/* Find, by calling numpy's function, the bound of the fast path and the factor of each of its 256 strips. */
 KERNEL(normal_strips)(const void *normal, uint64_t *bounds, double *widths) {
-    Told words;
-    Words64 asked = {&words, told, 0, told_unit, told};
+    ProbeWords words;
+    Words64 asked = {&words, probe_word, 0, probe_unit, probe_word};
     for (uint64_t strip = 0; strip < STRIPS; strip++) {
-        words = (Told){strip | 1 << 9, 0};
+        words = (ProbeWords){strip | 1 << 9, 0};
         widths[strip] = normal_at(normal)(&asked);
-        uint64_t low = 0, high = UINT64_C(1) << 52; /* all below `low` are taken at once, and none from `high` on */
+        uint64_t low = 0, high = UINT64_C(1) << 52; /* all below `low` are in the fast path, none from `high` on */
         while (low < high) {
             uint64_t middle = (low + high) / 2;
-            words = (Told){strip | middle << 9, 0};
+            words = (ProbeWords){strip | middle << 9, 0};
             normal_at(normal)(&asked);
             if (words.asked == 1)
                 low = middle + 1;
@@ -49,7 +48,7 @@ KERNEL(normal_strips)(const void *normal, uint64_t *bounds, double *widths) {
     return DONE;
 }
 
-/* Normal numbers of mean 0 and deviation 1, as default_rng(seed) gives them. */
+/* Standard normal numbers, as default_rng(seed) gives them. */
 KERNEL(numpy_normals)(int64_t seed, const void *normal, const uint64_t *bounds, const double *widths, double *out,
                       int64_t count) {
     Generator words;
@@ -63,7 +62,7 @@ KERNEL(numpy_normals)(int64_t seed, const void *normal, const uint64_t *bounds, 
 
 static inline float part_of_white(uint8_t level) { return (float)level / 255.0f; }
 
-enum { SUMS = 16 }; /* of every so manyth pixel: a compiler may make them side by side */
+enum { SUMS = 16 }; /* independent partial sums, which compilers vectorise */
 
 /* Mean and variance of the lightness of pixels. */
 static void measure(const uint8_t *source, int64_t count, double *mean, double *variance) {
@@ -93,11 +92,11 @@ static void measure(const uint8_t *source, int64_t count, double *mean, double *
 }
 
 enum { MOST_PHOTONS = 255 };
-static const double MULTIPLIED = 10.0; /* rates below which numpy counts by products */
+static const double MULTIPLIED = 10.0; /* numpy uses products for rates below */
 static const double SURE = 1e-11, UNSURE = 1e-7, FAR_ROUND = 1e4;
 
-/* How many photons each pixel has got, of a mean of `rate`, as numpy's Generator.poisson counts them: 0 where it is not
-   told, for products come too near to the bound, of which this is `off` away at most. */
+/* The photon counts of pixels, for a mean of `rate`, as numpy's Generator.poisson draws them. 0 if a product is too
+   near to the bound, whose relative error is `off` at most. */
 static int count_photons(Generator *g, double rate, double off, uint8_t *counts, int64_t pixels) {
     const double bound = exp(-rate), above = bound * (1 + off), below = bound * (1 - off);
     for (int64_t i = 0; i < pixels; i++) {
@@ -114,7 +113,7 @@ static int count_photons(Generator *g, double rate, double off, uint8_t *counts,
     return 1;
 }
 
-/* The deviation of hues in degrees, and what a photon adds, of what is missing to white. */
+/* The deviation of hues in degrees, and the fraction of what is missing to white that a photon adds. */
 typedef struct {
     double hue, light;
 } Amounts;
@@ -139,14 +138,14 @@ static inline uint8_t as_level(float x) {
     return (uint8_t)(int32_t)(MIN(MAX(x, 0.0f), 1.0f) * 255.0f + 12582912.0f - 12582912.0f);
 }
 
-/* Noise added.
+/* Add noise.
 
-   source, target: rows x columns x 3 uint8, each row behind the other; target may be source
-   seed: 0..2^32 - 1, of numpy's generator
-   color_shift, intensity: as the step draws them
-   normal, bounds, widths: numpy's random_standard_normal, and what normal_strips says of it
-   lanes: pixels that OpenCV takes at a time; fused: whether it fuses
-   counts: workspace for rows x columns bytes */
+   source, target: rows x columns x 3 uint8 without gaps; target may be source
+   seed: of numpy's generator, 0..2^32 - 1
+   color_shift, intensity: as drawn
+   normal, bounds, widths: numpy's random_standard_normal, and the tables of normal_strips
+   lanes: pixels that OpenCV processes together; fused: whether it uses fused multiply-add
+   counts: workspace of rows x columns bytes */
 KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64_t seed, double color_shift,
                      double intensity, const void *normal, const uint64_t *bounds, const double *widths, int64_t lanes,
                      int32_t fused, uint8_t *counts, uint8_t *target) {
@@ -158,7 +157,7 @@ KERNEL(sensor_noise)(const uint8_t *source, int64_t rows, int64_t columns, int64
         !(of.hue >= 0 && of.hue < FAR_ROUND))
         return REFUSED;
     measure(source, rows * columns, &mean, &variance);
-    /* OpenCV sums up in another order: where nearly all is of one lightness the deviation is not sure. */
+    /* OpenCV sums in another order: if nearly all pixels have the same lightness, the deviation is uncertain. */
     double off = SURE * (1 + mean * mean / MAX(variance, 1e-300)), rate = sqrt(MAX(variance, 0)) * intensity;
     if (!(off < UNSURE && rate < MULTIPLIED * (1 - UNSURE)))
         return REFUSED;

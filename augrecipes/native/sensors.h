@@ -1,4 +1,4 @@
-/* Steps that show images as cameras take them, through hue, lightness and saturation. */
+/* Steps that imitate cameras: ISO noise, and downscaling. */
 
 #pragma once
 
@@ -31,7 +31,7 @@ static inline int64_t add_own_photons(Run *run, const double *drawn) {
 EXPORT int32_t JOIN(resize_by, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, double, uint8_t *, int64_t, int64_t);
 EXPORT int32_t JOIN(shrink_by, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32_t, double, uint8_t *, int64_t, int64_t);
 
-/* Where OpenCV finds the next pixel to each, of so many, where sizes are a factor apart: less of them, or again more. */
+/* The source pixel that OpenCV picks (INTER_NEAREST) for pixel `at` of a resized side of `size` source pixels. */
 static inline int64_t nearest_of(int64_t at, double inverse, int64_t size) {
     return MIN((int64_t)floor((double)at * inverse), size - 1);
 }
@@ -41,7 +41,7 @@ static inline void pick_three(const uint8_t *restrict row, const int32_t *restri
         memcpy(to + 3 * x, row + at[x], 3);
 }
 
-/* An image made smaller by a factor, and brought back to its size. */
+/* Shrink an image by a factor, and enlarge it back to its size. */
 static inline int64_t coarsen(Run *run, double factor, const double *a) {
     const int64_t rows = run->view.rows, columns = run->view.columns, channels = run->view.channels;
     int64_t tall = (int64_t)rint((double)rows * factor), wide = (int64_t)rint((double)columns * factor);
@@ -55,9 +55,9 @@ static inline int64_t coarsen(Run *run, double factor, const double *a) {
             TRY(resize(run, tall, wide, (int64_t)a[0]));
             return resize(run, rows, columns, (int64_t)a[1]);
         }
-        if (inverse == floor(inverse)) /* OpenCV has other ways with whole numbers */
+        if (inverse == floor(inverse)) /* OpenCV uses other code for integer factors */
             return REFUSED;
-        if (tall == rows && wide == columns) /* it copies those of the same size */
+        if (tall == rows && wide == columns) /* OpenCV copies images of the same size */
             return DONE;
         TRY(contiguous_image(run, &from));
         CHECK_ALLOC(to = arena_alloc(run, tall * wide * channels));

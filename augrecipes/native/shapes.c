@@ -1,4 +1,4 @@
-/* Where bent images take their pixels from, and levels through one of several tables: the arithmetic of albumentations. */
+/* Source places of distortions, and levels through one of several tables, with the bits of albumentations. */
 
 #include "kernels.h"
 
@@ -27,9 +27,9 @@ static inline void sums_of(float (*terms)[LANES], int64_t count, float *restrict
             sums[i] += terms[k][i];
 }
 
-/* Means of where points went, by how near they were to each pixel.
+/* For each pixel, the mean of the destinations of points, weighted by the inverse squared distance.
 
-   points: 4 x count: their x and y, and where they went
+   points: 4 x count: x and y of the points, then of their destinations
    map_x, map_y: rows x columns */
 KERNEL(means_of_moves)(const float *points, int64_t count, int64_t rows, int64_t columns, float *map_x, float *map_y) {
     float weights[MOST][LANES], terms[MOST][LANES], all[LANES], sums[LANES];
@@ -57,7 +57,7 @@ KERNEL(means_of_moves)(const float *points, int64_t count, int64_t rows, int64_t
     return DONE;
 }
 
-/* Pixels of three channels, each through the table that `which` says, of 256 x 3 levels; 0: it stays. */
+/* Look up each pixel, of three channels, in the table `which`, of 256 x 3 levels; 0: unchanged. */
 KERNEL(through_tables)(const uint8_t *which, int64_t count, const uint8_t *tables, uint8_t *image) {
     for (int64_t k = 0; k < count; k++, image += 3)
         if (which[k])

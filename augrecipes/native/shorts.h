@@ -1,5 +1,5 @@
-/* Vectors of 16-bit whole numbers, eight for each block of 8 x 8 that is worked on at a time, and pairs of them that
-   are weighed and added in 32 bits, which is what x86 does quickest. */
+/* Vectors of 16-bit integers, eight for each block of 8 x 8 that is processed at a time, and weighted sums of pairs
+   in 32 bits, which x86 has as an instruction. */
 
 #pragma once
 
@@ -26,7 +26,7 @@ typedef struct {
     Ints low, high;
 } Sums;
 
-/* Two vectors that are to be weighed together: on x86 number by number in turn. */
+/* Two vectors for a weighted sum: on x86 interleaved. */
 typedef struct {
     Shorts low, high;
 } Two;
@@ -40,7 +40,7 @@ static inline Two both(Shorts a, Shorts b) {
 #endif
 }
 
-/* a * of_a + b * of_b; weights are of 16 bits. */
+/* a * of_a + b * of_b; weights have 16 bits. */
 static inline Sums weighed(Two pair, int32_t of_a, int32_t of_b) {
     Sums sums;
 #if defined(X86)
@@ -60,7 +60,7 @@ static inline Sums plus(Sums a, Sums b) { return (Sums){a.low + b.low, a.high + 
 static inline Sums minus(Sums a, Sums b) { return (Sums){a.low - b.low, a.high - b.high}; }
 static inline Sums raised(Sums a, int32_t by) { return (Sums){a.low + by, a.high + by}; }
 
-/* Sums divided by 2^bits, halves upwards, and held within 16 bits. */
+/* Divide sums by 2^bits, halves upwards, with saturation to 16 bits. */
 static inline Shorts narrowed(Sums sums, int bits) {
     sums = raised(sums, 1 << (bits - 1));
     Ints low = sums.low >> bits, high = sums.high >> bits;
@@ -79,17 +79,17 @@ static inline Shorts narrowed(Sums sums, int bits) {
 LANEWISE(Shorts, Register, lower_of, min_epi16, EACH(MIN(a[i], b[i])))
 LANEWISE(Shorts, Register, higher_of, max_epi16, EACH(MAX(a[i], b[i])))
 
-/* The upper half of each product, without signs and with them; and twice that, halves upwards. */
+/* The upper half of each product, unsigned and signed; and twice that, halves upwards. */
 LANEWISE(Halves, Register, high_product, mulhi_epu16, EACH((uint32_t)a[i] * b[i] >> 16))
 LANEWISE(Shorts, Register, high_part, mulhi_epi16, EACH(a[i] * b[i] >> 16))
 LANEWISE(Shorts, Register, high_part_rounded, mulhrs_epi16, EACH((a[i] * b[i] + (1 << 14)) >> 15))
 
-/* One number in all lanes. */
+/* Broadcast a number. */
 static inline Shorts all(int16_t number) { return (Shorts){0} + number; }
 
 static inline Shorts within_levels(Shorts a) { return lower_of(higher_of(a, all(0)), all(255)); }
 
-/* LANES bytes as numbers, and back, held within a byte. */
+/* Load LANES bytes as numbers; and store them with saturation. */
 static inline Shorts levels(const uint8_t *from) {
     ON_X86(HalfRegister, Bytes) bytes;
     memcpy(&bytes, from, sizeof bytes);
@@ -107,7 +107,7 @@ static inline void put_levels(Shorts a, uint8_t *to) {
 #endif
 }
 
-/* The blocks that lie side by side in eight vectors, each turned about its diagonal. */
+/* Transpose the blocks of 8 x 8 that are side by side in eight vectors. */
 static inline void transpose(Shorts rows[SIDE]) {
 #if defined(X86)
     Register a[SIDE], b[SIDE];

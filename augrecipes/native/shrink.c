@@ -1,10 +1,10 @@
-/* Area resize (OpenCV's INTER_AREA): each pixel is the mean of the image under it, edge pixels by the part that is
-   covered.
+/* Area resize (OpenCV's INTER_AREA): each pixel is the mean of the image under it, edge pixels weighted by their
+   covered part.
 
-   Bits: those of OpenCV: float32 without fused steps, which adds up along rows first. Down columns first is several
-   times as fast but rounds otherwise: so that is done, and where a sum lies so near to a half that it might round to
-   another level, OpenCV's order is taken for that pixel. compiler/kernels/opencv_bits.py leaves to OpenCV what this
-   refuses.
+   Bits: those of OpenCV: float32 without fused multiply-add, summed along rows first. Summing down columns first is
+   several times as fast but rounds differently: so that is done, and where a sum is so near to a half that it might
+   round to another level, the pixel is computed again in OpenCV's order. compiler/kernels/opencv_bits.py leaves to
+   OpenCV what this kernel refuses.
    Law: tests/laws/test_kernels.py (rows `shrink`, `shrink_by`), tests/laws/test_hard_images.py (halves). */
 
 #include <math.h>
@@ -17,13 +17,13 @@ enum { ACROSS = 256 };
 
 typedef float Pixel __attribute__((vector_size(16)));
 
-/* What one row, or column, of the result is made of: `count` of the image from `first` on, and what they weigh. */
+/* The source of a row or column of the result: `count` of the image from `first` on, and their weights. */
 typedef struct {
     int32_t first, count;
     float before, whole, behind;
 } Share;
 
-/* Of pixel `at` of the result, each `scale` wide, of an image `size` wide. */
+/* The share of pixel `at`, each `scale` wide, in an image `size` wide. */
 static Share share_of(int64_t at, double scale, int64_t size) {
     double begin = (double)at * scale, end = begin + scale, width = MIN(scale, (double)size - begin);
     int64_t one = (int64_t)ceil(begin), two = (int64_t)floor(end);
@@ -38,12 +38,12 @@ static Share share_of(int64_t at, double scale, int64_t size) {
     if (end - (double)two > 1e-3) {
         s.count++;
         s.behind = (float)(MIN(MIN(end - (double)two, 1.0), width) / width);
-        s.before = s.count == 1 ? s.behind : s.before; /* all of the last pixel, and nothing before it */
+        s.before = s.count == 1 ? s.behind : s.before; /* only the last pixel, nothing before it */
     }
     return s;
 }
 
-/* A pixel as floats; of three channels the fourth is whatever comes after them, or nothing. */
+/* Convert a pixel to floats; with three channels the fourth is the byte after them, or 0. */
 static inline Pixel pixel(const uint8_t *at, int bytes) {
     uint32_t word = 0;
     memcpy(&word, at, bytes);
@@ -54,7 +54,7 @@ static inline Pixel pixel(const uint8_t *at, int bytes) {
 #endif
 }
 
-/* One row of the image as sums over columns; `bytes` of each pixel are read. */
+/* Sum a row of the image over columns; `bytes` of each pixel are read. */
 static inline void sum_columns(const Share *shares, int64_t count, const uint8_t *row, int channels, int bytes,
                                Pixel *restrict to) {
     for (int64_t x = 0; x < count; x++) {
@@ -69,9 +69,9 @@ static inline void sum_columns(const Share *shares, int64_t count, const uint8_t
     }
 }
 
-enum { SPAN = 4096 }; /* values of a row */
+enum { SPAN = 4096 }; /* values of a row at a time */
 
-/* Values that are added up together. */
+/* Values that are summed together. */
 #if defined(X86)
 typedef Floats Some;
 static inline Some values_at(const uint8_t *at) { return floats(from_bytes(at)); }
@@ -81,12 +81,12 @@ static inline Some values_at(const uint8_t *at) { return pixel(at, 4); }
 #endif
 enum { AT_ONCE = sizeof(Some) / sizeof(float) };
 
-/* Of which rows of the image one of the result is, and their weights; of the image only what its columns need. */
+/* The source rows of a row of the result, and their weights; `source` begins with the present columns. */
 typedef struct {
     const uint8_t *source, *end;
     int64_t step;
     Share share;
-    int64_t wanted; /* rows from the share's first to behind the last that the next row of the result is made of */
+    int64_t wanted; /* rows to prefetch: from the first of this share to the end of the next one */
 } Rows;
 
 static inline float weight_of(const Share *s, int32_t k) {
@@ -95,7 +95,7 @@ static inline float weight_of(const Share *s, int32_t k) {
 
 enum { VECTORS = 4 };
 
-/* Sums down columns, of so many vectors of values from `x` on. */
+/* Sum down columns, for some vectors of values from `x` on. */
 static inline void add_down(const Rows *r, int64_t x, int vectors, float *restrict to) {
     const uint8_t *at = r->source + r->share.first * r->step + x;
     Some sums[VECTORS] = {{0}};
@@ -105,12 +105,12 @@ static inline void add_down(const Rows *r, int64_t x, int vectors, float *restri
             sums[i] += values_at(at + i * AT_ONCE) * weight;
     }
     for (int64_t k = r->share.count; k < r->wanted; k++, at += r->step)
-        ASK(at, 2);
+        PREFETCH(at, 2);
     for (int i = 0; i < vectors; i++)
         memcpy(to + i * AT_ONCE, &sums[i], sizeof sums[i]);
 }
 
-/* The same of `count` values. */
+/* The same for `count` values. */
 static inline void sum_rows(const Rows *r, int64_t x, int64_t count, float *restrict to) {
     int64_t i = 0;
     for (; i + VECTORS * AT_ONCE <= count; i += VECTORS * AT_ONCE)
@@ -127,7 +127,7 @@ static inline void sum_rows(const Rows *r, int64_t x, int64_t count, float *rest
     }
 }
 
-/* A pixel of the result in OpenCV's order. */
+/* A pixel of the result, summed in OpenCV's order. */
 static Pixel in_order(const Rows *r, const Share *share, int channels) {
     Pixel sum = {0}, row;
     for (int32_t k = 0; k < r->share.count; k++) {
@@ -139,14 +139,14 @@ static Pixel in_order(const Rows *r, const Share *share, int channels) {
     return sum;
 }
 
-/* The nearest whole numbers to some pixels; and whether one lies nearer to a half than `off`. */
+/* Round some pixels to integers; whether one is nearer to a half than `off`. */
 static inline int round_some(const Pixel *pixels, float off, Words *words) {
     float flat[4 * LANES], farthest = 0.5f - off;
     uint8_t bytes[4 * LANES];
     int32_t near = 0;
     memcpy(flat, pixels, sizeof flat);
     for (int i = 0; i < 4 * LANES; i++) {
-        float shifted = flat[i] + 12582912.0f, rest = flat[i] - (shifted - 12582912.0f); /* 1.5 * 2^23 */
+        float shifted = flat[i] + 12582912.0f, rest = flat[i] - (shifted - 12582912.0f); /* adding 1.5 * 2^23 rounds */
         int32_t bits;
         memcpy(&bits, &shifted, sizeof bits);
         bytes[i] = (uint8_t)bits;
@@ -156,7 +156,7 @@ static inline int round_some(const Pixel *pixels, float off, Words *words) {
     return near;
 }
 
-/* One row of the result, of sums of which the first is that of value `x` of the image. */
+/* Make a row of the result, from column sums of which the first is that of value `x` of the image. */
 static inline void shrink_row(const Rows *r, const Share *shares, int64_t count, const float *sums, int64_t x, int channels,
                               uint8_t *restrict to) {
     for (int64_t i = 0; i < count; i += LANES) {
@@ -178,7 +178,7 @@ static inline void shrink_row(const Rows *r, const Share *shares, int64_t count,
             pixels[k] = sum + inner * s->whole + next * (s->count > 1 ? s->behind : 0);
             most = MAX(most, s->count);
         }
-        /* Both orders add and multiply so often, and are off by 2^-24 of at most 256 each time. */
+        /* Both orders have so many operations, each with an error of 2^-24 of at most 256. */
         float off = (float)(most + r->share.count + 4) * 0x1p-15f;
         if (round_some(pixels, off, &words)) {
             for (int64_t k = 0; k < some; k++) {
@@ -194,7 +194,7 @@ static inline void shrink_row(const Rows *r, const Share *shares, int64_t count,
     }
 }
 
-/* Columns from `x` on of the window, each pixel `scale` rows of the image high. */
+/* Shrink the columns from `x` on of the window; a pixel is `scale` rows of the image high. */
 static inline void shrink_columns(const Resizing *r, int channels, const Share *shares, int64_t count, int64_t x, double scale) {
     float sums[SPAN + 4];
     Rows some = {r->source, r->source + (r->rows - 1) * r->step + r->columns * channels, r->step, {0}, 0};
@@ -213,11 +213,11 @@ static inline void shrink_columns(const Resizing *r, int channels, const Share *
             uint8_t *out = r->target + y * r->step_to + (x + from) * channels;
             if (to > from) {
                 sum_rows(&some, left, right - left, sums);
-                memset(sums + (right - left), 0, 3 * sizeof *sums); /* what is read behind the last pixel */
+                memset(sums + (right - left), 0, 3 * sizeof *sums); /* read after the last pixel */
                 shrink_row(&some, shares + from, to - from, sums, left, channels, out);
                 continue;
             }
-            Pixel sum = in_order(&some, shares + from, channels); /* of too many pixels */
+            Pixel sum = in_order(&some, shares + from, channels); /* of more pixels than fit at once */
             for (int c = 0; c < channels; c++)
                 out[c] = (uint8_t)MIN(MAX((int32_t)rintf(sum[c]), 0), 255);
         }
@@ -238,7 +238,7 @@ static int32_t shrink_areas(const Resizing *r, double down, double across) {
     return DONE;
 }
 
-/* Channels 1, 3 or 4; neither side larger. */
+/* Channels: 1, 3 or 4; no side is enlarged. */
 RESIZE(shrink) {
     if (r->tall > r->rows || r->wide > r->columns)
         return REFUSED;

@@ -1,7 +1,7 @@
-/* The sink: the last image of a sample becomes what the recipe's output says, in one pass.
+/* The sink: writes the last image of a sample in the format of the recipe's output, in one pass.
 
-   Beside compiler/kernels/sink.py, which defines it: value * scale + shift in float32, rounded after each of the two,
-   and once more where float16 leaves. */
+   compiler/kernels/sink.py defines it: value * scale + shift in float32, rounded after each of the two operations,
+   and once more for float16. */
 
 #include "floats.h"
 #include "planes.h"
@@ -9,7 +9,7 @@
 
 enum { CHANNELS = 4, TURN = 64 };
 
-/* Pixels of one row, apart: workspace[c][x] = source[x * pixel + c]. */
+/* Split pixels of a row into planes: workspace[c][x] = source[x * pixel + c]. */
 static void take_planes(const uint8_t *restrict source, int64_t count, int32_t channels, int64_t pixel,
                         uint8_t (*restrict workspace)[ACROSS]) {
     if (channels == COLOURS && pixel == COLOURS) {
@@ -38,8 +38,8 @@ static void copy_plane(const uint8_t *restrict values, int64_t count, int64_t ap
             out[x * apart] = values[x];
 }
 
-/* Values whose channels take turns, to floats; scales and shifts repeat them over `turn` values. `streams`: past the
-   cache; all lines have to be whole. */
+/* Scale interleaved values to floats; `scales` and `shifts` repeat those of the channels over `turn` values.
+   `streams`: by streaming stores, for complete cache lines only. */
 static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t turn, const float *restrict scales,
                         const float *restrict shifts, float *restrict out, int streams) {
     for (int64_t at = 0; at < count; at += turn, values += turn, out += turn) {
@@ -58,17 +58,17 @@ static void scale_turns(const uint8_t *restrict values, int64_t count, int64_t t
     }
 }
 
-/* One image, some pixels of a row at a time: taken apart into planes, and each of these scaled, or only copied. */
+/* Write an image, some pixels of a row at a time: split into planes, and each of these scaled or copied. */
 static void by_plane(const uint8_t *image, int64_t height, int64_t width, int32_t channels, int64_t row, int64_t pixel,
                      const float *scale, const float *shift, float *floats, uint8_t *bytes, int64_t down,
                      int64_t across, int64_t apart, int streams, const Ahead *ahead) {
     uint8_t workspace[CHANNELS][ACROSS];
     for (int64_t y = 0; y < height; y++) {
-        ask_beside(ahead, y, height);
+        prefetch_row(ahead, y, height);
         for (int64_t left = 0; left < width; left += ACROSS) {
             int64_t some = MIN(ACROSS, width - left);
             if (pixel == channels && y + 1 < height)
-                ask_for(image + (y + 1) * row, left * pixel, (left + some) * pixel);
+                prefetch_bytes(image + (y + 1) * row, left * pixel, (left + some) * pixel);
             take_planes(image + y * row + left * pixel, some, channels, pixel, workspace);
             for (int32_t c = 0; c < channels; c++) {
                 int64_t to = y * down + left * across + c * apart;
@@ -84,14 +84,14 @@ static void by_plane(const uint8_t *image, int64_t height, int64_t width, int32_
     }
 }
 
-/* A uint8 image, H x W x C with C of 1 to 4, wherever it lies.
+/* Write a uint8 image, H x W x C with C of 1 to 4, in any memory order.
 
-   image:        its first pixel; row, pixel: its strides in bytes; channels lie side by side
-   scale, shift:   one for each channel; a scale of 1 and a shift of -0.0 change nothing
-   target:         float32, or uint8 that takes the values as they are
-   type:           of it: UINT8, FLOAT32 or FLOAT32_FAR
+   image:         its first pixel; row, pixel: its strides in bytes; channels are contiguous
+   scale, shift:  one for each channel; a scale of 1 and a shift of -0.0 change nothing
+   target:        float32, or uint8 for unscaled values
+   type:          of the target: UINT8, FLOAT32 or FLOAT32_FAR
    down, across, apart: its strides from row to row, pixel to pixel and channel to channel, in elements
-   ahead:          what is read after it, and asked for meanwhile, or NULL */
+   ahead:         memory to prefetch meanwhile, or NULL */
 KERNEL(sink)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, int64_t width, int32_t channels,
              const float *scale, const float *shift, void *target, int32_t type, int64_t down, int64_t across,
              int64_t apart, const Ahead *ahead) {
@@ -105,13 +105,13 @@ KERNEL(sink)(const uint8_t *image, int64_t row, int64_t pixel, int64_t height, i
                 scales[i * channels + c] = scale[c], shifts[i * channels + c] = shift[c];
         streams &= !(((int64_t)(uintptr_t)target | 4 * (down | width)) & (LINE - 1));
         for (int64_t y = 0; y < height; y++) {
-            ask_beside(ahead, y, height);
+            prefetch_row(ahead, y, height);
             scale_turns(image + y * row, width * channels, TURN * channels, scales, shifts, floats + y * down, streams);
         }
     } else
         by_plane(image, height, width, channels, row, pixel, scale, shift, type != UINT8 ? (float *)target : NULL,
                  (uint8_t *)target, down, across, apart, streams, ahead);
     if (type == FLOAT32_FAR)
-        streamed();
+        store_fence();
     return DONE;
 }

@@ -1,14 +1,14 @@
-/* Stains jittered in optical density (ops/stain.py), within a level: for `fast`.
+/* Stain jitter in optical density (ops/stain.py), within a level, for `fast`.
 
-   A logarithm, a matrix and an exponential make every level that leaves a product of three powers, one of each colour
-   that comes in. There are 256 of each, for three colours: so many powers are taken for an image, however large. */
+   A logarithm, a matrix and an exponential make each output level a product of three powers, one for each input
+   channel. There are 256 of them for each of three channels: only so many are computed for an image, however large. */
 
 #include "kernels.h"
 #include "ops.h"
 
 enum { AMOUNTS = 6, GLASS = 8 };
 
-#define FAR 40.0 /* of what is raised to a power: no product of two leaves the range of float32 */
+#define FAR 40.0 /* the largest exponent: no product of two leaves the range of float32 */
 
 typedef float Four __attribute__((vector_size(16)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
@@ -16,7 +16,7 @@ typedef int32_t FourInts __attribute__((vector_size(16)));
 EXPORT int32_t JOIN(channel_sums, ISA)(const uint8_t *, int64_t, const void *, float, float, int32_t *, int64_t, int64_t *,
                                        uint8_t *);
 
-/* e to the power of numbers within FAR of 0, to some units in the last place: 2^whole times a polynomial of the rest. */
+/* exp for numbers within FAR of 0, accurate to some units in the last place: 2^whole times a polynomial of the rest. */
 static inline Four exponential(Four x) {
     Four y = x * 1.44269504f, sum = y + 12582912.0f, rest = y - (sum - 12582912.0f);
     Four power = rest * 1.54035304e-4f + 1.33335581e-3f;
@@ -28,8 +28,8 @@ static inline Four exponential(Four x) {
     return power * (Four)(((FourInts)sum + 127) << 23);
 }
 
-/* For each colour that comes in, and its level: its factors in the three that leave, and whether it is glass, which
-   stays (see channel_sums.c). 0 where one is too far. */
+/* The factors of each input channel and level for the three output channels, and whether it is glass, which stays
+   unchanged (see channel_sums.c). 0 if an exponent is too large. */
 static int factors(const double *matrix, const float *logs, double white, Four (*tables)[LEVELS]) {
     for (int32_t c = 0; c < COLOURS; c++) {
         Four weight = {0}, offset = {0};
@@ -47,13 +47,13 @@ static int factors(const double *matrix, const float *logs, double white, Four (
     return 1;
 }
 
-/* Every pixel's stains scaled and shifted.
+/* Scale and shift the stains of every pixel.
 
    source, target: count x 3 uint8; target may be source
-   a0, a1, a2, b0, b1, b2: by which each of the three stains is multiplied, and what is added to it
-   basis: 7 x 3 x 4: the matrix on logarithms is the first, and the others times a0, a1, a2, b0, b1 and b2
-   logs: 256 float32: the logarithm of each level and 1
-   white: the least level of each colour of a pixel that stays as it is */
+   a0, a1, a2, b0, b1, b2: the factor and the offset of each of the three stains
+   basis: 7 x 3 x 4: the matrix on logarithms is the first, plus the others times a0, a1, a2, b0, b1 and b2
+   logs: 256 float32: the logarithm of each level plus 1
+   white: pixels whose channels are all at least that stay unchanged */
 KERNEL(stain)(const uint8_t *source, int64_t count, double a0, double a1, double a2, double b0, double b1, double b2,
               const double *basis, const float *logs, double white, uint8_t *target) {
     const double drawn[AMOUNTS] = {a0, a1, a2, b0, b1, b2};

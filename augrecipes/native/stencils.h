@@ -1,11 +1,11 @@
-/* Steps that look at the pixels about each one: blurs, sharpening, what a JPEG leaves. */
+/* Steps that read the neighbourhood of each pixel: blurs, sharpening, JPEG artefacts. */
 
 #pragma once
 
 #include "colour_draws.h"
 #include "materialise.h"
 
-enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of workspace for each column, and beside them */
+enum { JPEG_COLUMN = 57, JPEG_REST = 512 }; /* bytes of workspace for each column, and constant ones */
 
 EXPORT int32_t JOIN(blur, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int64_t, uint16_t *, uint8_t *);
 EXPORT int32_t JOIN(filter, ISA)(const uint8_t *, int64_t, int64_t, int64_t, const float *, int64_t, int32_t, uint8_t *);
@@ -22,7 +22,7 @@ static inline int64_t blur(Run *run, int64_t side) {
     return JOIN(blur, ISA)(b.from, v->rows, v->columns, v->channels, side, b.workspace, b.to);
 }
 
-/* The outermost pixels as they were. */
+/* Restore the outermost pixels. */
 static inline int64_t keep_edges(const View *v, const uint8_t *levels, uint8_t *to) {
     const int64_t row = v->columns * v->channels, bytes = v->rows * row, pixel = v->channels;
     memcpy(to, levels, (size_t)row);
@@ -80,8 +80,8 @@ static inline int64_t compress(Run *run, int32_t quality) {
                                       b.workspace, size, b.to);
 }
 
-/* Do what was drawn; `colours`: whether images are of three colours, and OpenCV's Python sees that. */
-static inline int64_t look_around(Run *run, int64_t effect, const double *drawn, const double *a, int colours) {
+/* Apply the effect as drawn; `colours`: whether the image has three channels, also for OpenCV's Python. */
+static inline int64_t apply_stencil(Run *run, int64_t effect, const double *drawn, const double *a, int colours) {
     switch (effect) {
     case OP_BLURS: return blur(run, (int64_t)drawn[0]);
     case OP_CONVOLVES:

@@ -1,8 +1,8 @@
-/* Counter-based random numbers: those of a step in a sample depend on its key alone, not on what was drawn before.
+/* Counter-based random numbers: those of a step in a sample depend on its key alone, not on earlier draws.
 
    `Stream` is SplitMix64 (Steele, Lea and Flood 2014) with the interface of random.Random (CounterRandom in
    compiler/run/draws.py); `Philox` is Philox4x64-10 (Salmon et al. 2011) with that of numpy's Generator
-   (KeyedGenerator): Lemire's bounded integers, Floyd's sampling without replacement, Fisher and Yates's shuffle, to the
+   (KeyedGenerator): Lemire's bounded integers, Floyd's sampling without replacement, the Fisher-Yates shuffle, to the
    last bit. */
 
 #pragma once
@@ -19,10 +19,10 @@ static inline uint64_t splitmix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* One more integer in a hash, as seeds.mix has it. */
+/* Mix one more integer into a hash, as seeds.mix does. */
 static inline uint64_t hash_with(uint64_t state, uint64_t value) { return splitmix64(state * 3 + GOLDEN + value); }
 
-/* The words of random.Random: `next` is the word that comes. */
+/* The words of random.Random; `next` is the next one. */
 typedef struct {
     uint64_t state, next;
 } Stream;
@@ -48,7 +48,7 @@ static inline int64_t stream_below(Stream *s, int64_t n) {
     return (int64_t)(((x >> 32) * m + ((x & 0xffffffff) * m >> 32)) >> 32);
 }
 
-/* randint(low, high): both may come. */
+/* randint(low, high), both inclusive. */
 static inline int64_t stream_randint(Stream *s, int64_t low, int64_t high) { return low + stream_below(s, high - low + 1); }
 
 /* numpy's generator over Philox4x64-10. */
@@ -85,7 +85,7 @@ static inline uint64_t philox_word(Philox *n) {
     return a;
 }
 
-/* Half of a number: the lower half comes first. */
+/* 32 bits: the lower half of a word, then its upper half. */
 static inline uint32_t philox_half(Philox *n) {
     if (n->kept)
         return n->kept = 0, n->half;
@@ -94,7 +94,7 @@ static inline uint32_t philox_half(Philox *n) {
     return (uint32_t)whole;
 }
 
-/* Generator.integers(0, n), n from 1 to 2^32: Lemire's way, which draws again where some values would come too often. */
+/* Generator.integers(0, n), n from 1 to 2^32, by Lemire's method, which rejects words that would bias the result. */
 static inline int64_t philox_integer(Philox *n, uint32_t count) {
     if (count == 1)
         return 0;
@@ -113,7 +113,7 @@ static inline double philox_unit(Philox *n) { return (double)(philox_word(n) >> 
 /* Generator.uniform(low, high). */
 static inline double philox_uniform(Philox *n, double low, double high) { return low + (high - low) * philox_unit(n); }
 
-/* Generator.shuffle of a list: `n` below 2^32. */
+/* Generator.shuffle of a list shorter than 2^32. */
 static inline void philox_shuffle(Philox *n, double *list, int count) {
     for (int i = count - 1; i > 0; i--) {
         uint32_t mask = (uint32_t)i, found;
@@ -127,8 +127,8 @@ static inline void philox_shuffle(Philox *n, double *list, int count) {
     }
 }
 
-/* Generator.choice(most, count, replace=False), both below 10,000: Floyd's way, then a shuffle by whole numbers. Of
-   those whose bits are in `kept`, the smallest comes first after that. */
+/* Generator.choice(most, count, replace=False), both below 10,000, by Floyd's method and a shuffle with integers.
+   Then those whose bits are in `kept` are sorted among each other. */
 static inline void philox_choice(Philox *n, int most, int count, uint32_t kept, double *to) {
     for (int k = 0; k < count; k++) {
         double last = most - count + k, found = (double)philox_integer(n, (uint32_t)last + 1);
@@ -152,7 +152,7 @@ static inline void philox_choice(Philox *n, int most, int count, uint32_t kept, 
             }
 }
 
-/* A generator as numpy's functions take it; not all ask for all of it. */
+/* The bitgen_t of numpy's C functions, which need not call all of it. */
 typedef struct {
     void *state;
     uint64_t (*next_uint64)(void *);

@@ -1,6 +1,6 @@
-/* Pixels that change places with others near them, as GlassBlur moves them.
+/* Swaps pixels with others near them, as GlassBlur does.
 
-   Beside compiler/kernels/fast_steps.py, which leaves to albumentations what this does not take. */
+   compiler/kernels/fast_steps.py leaves to albumentations what this kernel refuses. */
 
 #include <string.h>
 
@@ -14,9 +14,10 @@ static inline void copy_pixel(uint8_t *to, const uint8_t *from, int64_t size) {
     memcpy(to, from, (size_t)size);
 }
 
-/* All pixels at once, further than `far` from the edges: each takes what was elsewhere; then what was there goes
-   elsewhere, pixel after pixel, the last one wins. `steps`: rows and columns to go, two numbers a pixel, `between`
-   numbers from one pixel to the next; columns from the right, rows from below. `were`: a copy of the image. */
+/* Swap all pixels further than `far` from the edges at once: each takes the value of its partner; then partners take
+   the values, in order, so that the last one wins. `steps`: rows and columns to the partner, two numbers for each
+   pixel, `between` numbers from one pixel to the next; columns from the right, rows from below. `were`: a copy of the
+   image. */
 KERNEL(swap_all)(uint8_t *pixels, const uint8_t *were, const int64_t *steps, int64_t between, int64_t height, int64_t width,
                  int64_t size, int64_t far) {
     for (int turn = 0; turn < 2; turn++) {
@@ -35,7 +36,7 @@ KERNEL(swap_all)(uint8_t *pixels, const uint8_t *were, const int64_t *steps, int
     return DONE;
 }
 
-/* One pixel after the other, rows from below, columns from the right. Where `back` is 0, nothing goes elsewhere. */
+/* Swap one pixel after the other, rows from below, columns from the right. If `back` is 0, partners are not changed. */
 KERNEL(swap_each)(uint8_t *pixels, const int64_t *steps, int64_t between, int64_t height, int64_t width, int64_t size,
                   int64_t far, int32_t back) {
     uint8_t kept[16];

@@ -1,6 +1,6 @@
-/* Steps that are a table of levels for each channel: made of what they drew, exactly as albumentations makes them.
+/* Steps that are a table of levels for each channel, with the bits of albumentations.
 
-   Tables in a row are one, and so are those before a cut or a turn: they wait in the Run until pixels are read. */
+   Consecutive tables are merged, also across crops and flips: they are kept in the Run until pixels are read. */
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 typedef uint8_t Levels[LEVELS];
 
-/* Numbers within the range of levels, without their fractions. */
+/* Clip to the range of levels, and truncate. */
 static inline uint8_t level_of(float x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }
 
 static inline void scale_levels(float factor, float added, uint8_t *levels) {
@@ -18,7 +18,7 @@ static inline void scale_levels(float factor, float added, uint8_t *levels) {
         levels[v] = level_of((float)v * factor + added);
 }
 
-/* Powers of parts of the full range. Libraries compute them differently in their last bits: 0 where that decides. */
+/* Gamma correction. Libraries differ in the last bits of pow: 0 if they decide. */
 static inline int bend_levels(double exponent, uint8_t *levels) {
     levels[0] = 0, levels[LEVELS - 1] = LEVELS - 1;
     for (int v = 1; v < LEVELS - 1; v++) {
@@ -30,7 +30,7 @@ static inline int bend_levels(double exponent, uint8_t *levels) {
     return exponent > 0;
 }
 
-/* Bezier curves from black to white. Libraries compute powers differently in their last bits: 0 where that decides. */
+/* Bezier curves from black to white. Libraries differ in the last bits of powers: 0 if they decide. */
 static inline int curve_levels(double first, double last, uint8_t *levels) {
     for (int v = 0; v < LEVELS; v++) {
         double t = v == LEVELS - 1 ? 1.0 : v * (1.0 / 255), left = 1 - t;
@@ -42,10 +42,10 @@ static inline int curve_levels(double first, double last, uint8_t *levels) {
     return 1;
 }
 
-/* Add tables to those that wait: of one channel, where all are alike, or of each. */
-static inline void then_look_up(Run *run, const Levels *levels, int alike) {
+/* Append tables to the pending ones: one for all channels, if `alike`, or one for each. */
+static inline void append_tables(Run *run, const Levels *levels, int alike) {
     int all = alike && (run->alike || !run->tabled);
-    for (int64_t c = all ? 0 : run->view.channels - 1; c >= 0; c--) /* the first one last: it may stand for all */
+    for (int64_t c = all ? 0 : run->view.channels - 1; c >= 0; c--) /* last the first, which may stand for all */
         for (int v = 0; v < LEVELS; v++) {
             int seen = run->tabled ? run->levels[run->alike ? 0 : c][v] : v;
             run->levels[c][v] = levels[alike ? 0 : c][seen];
@@ -54,7 +54,7 @@ static inline void then_look_up(Run *run, const Levels *levels, int alike) {
     run->tabled = 1;
 }
 
-/* Do what was drawn by tables. */
+/* Make the tables of a step as drawn. */
 static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) {
     const double *a = step->arguments + DRAW_ARGUMENTS;
     int64_t channels = MIN(run->view.channels, MOST_CHANNELS);
@@ -91,13 +91,13 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
                 result[c][v] = (uint8_t)(v & ~((1 << (8 - (int)drawn[c])) - 1));
         break;
     case OP_MULTIPLIES:
-        if (channels == 1 || run->view.rows * run->view.columns == 1) /* multiplied in another way */
+        if (channels == 1 || run->view.rows * run->view.columns == 1) /* OpenCV multiplies these differently */
             return REFUSED;
         for (int64_t c = 0; c < channels; c++, alike = 0)
             scale_levels((float)drawn[c], 0, result[c]);
         break;
     case OP_SHIFTS:
-        /* As below: OpenCV's Python takes a grey image of this size for a number with four parts. */
+        /* As below: OpenCV's Python takes a grey image of this size for a scalar of four numbers. */
         if (channels > 3 || (channels == 1 && run->view.rows == 4 && run->view.columns == 1))
             return REFUSED;
         for (int64_t c = 0; c < channels; c++, alike = 0)
@@ -112,7 +112,7 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
     case OP_CURVES: {
         int64_t count = (int64_t)drawn[0];
         alike = count == 1;
-        /* OpenCV's Python takes planes of such images for numbers with four parts. */
+        /* OpenCV's Python takes planes of this size for a scalar of four numbers. */
         if (!alike && (count != run->view.channels || (run->view.rows == 4 && run->view.columns == 1)))
             return REFUSED;
         for (int64_t c = 0; c < count; c++)
@@ -123,6 +123,6 @@ static inline int64_t tabulate(Run *run, const Step *step, const double *drawn) 
     default:
         return REFUSED;
     }
-    then_look_up(run, result, alike);
+    append_tables(run, result, alike);
     return DONE;
 }

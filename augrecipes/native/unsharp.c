@@ -1,4 +1,4 @@
-/* What unsharp masking does around its two blurs, to each value: the arithmetic of albumentations in float32. */
+/* The arithmetic of unsharp masking around its two blurs, in float32 as in albumentations. */
 
 #include "kernels.h"
 
@@ -8,11 +8,11 @@ static inline float within(float value, float most) { return value < 0 ? 0 : val
 
 static inline uint8_t level(float value) { return (uint8_t)(int32_t)rintf(within(value, 1) * 255); }
 
-/* An image sharpened wherever it is, and where that is to be seen.
+/* Sharpen an image everywhere, and find where the sharpening will be visible.
 
    levels: 256 of them, 0..1
-   blurred: of the image, float32; becomes what is sharp
-   mask: 1 where an image and its blur are further apart than the threshold, in levels */
+   blurred: the blurred image, float32; becomes the sharpened one
+   mask: 1 where the image and its blur differ by more than the threshold, in levels */
 KERNEL(sharpen_all)(const uint8_t *image, const float *levels, int64_t count, float alpha, float threshold,
                     float *restrict blurred, float *restrict mask) {
     for (int64_t k = 0; k < count; k++) {
@@ -23,7 +23,7 @@ KERNEL(sharpen_all)(const uint8_t *image, const float *levels, int64_t count, fl
     return DONE;
 }
 
-/* The sharp image and the other one, mixed as a soft mask says. */
+/* Blend the sharpened image and the original by a soft mask. */
 KERNEL(sharpen_some)(const uint8_t *image, const float *levels, int64_t count, const float *restrict sharp,
                      const float *restrict soft, uint8_t *restrict out) {
     for (int64_t k = 0; k < count; k++) {

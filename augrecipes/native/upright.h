@@ -1,33 +1,32 @@
-/* Scales, shifts and flips without rotation as a separable bilinear filter: each row of the result is made of two rows
-   of the image, mixed where they lie side by side, and only then across. The sums are those of between.h, in another
-   order. */
+/* Scales, shifts and flips without rotation as a separable bilinear filter: two rows of the image are mixed in memory
+   order first, and only then interpolated across. The sums are those of between.h, in another order. */
 
 #pragma once
 
 #include "between.h"
 
-enum { ABREAST = 8 }; /* pixels whose weights lie in one order */
+enum { ABREAST = 8 }; /* pixels whose weights are in one order */
 
-/* A row of the image as far as it is read, `wide` pixels from column `left` on: those from `begin` to `end` of it lie
-   in the image, what lies beyond is copied from columns of `copied`, where it is not the fill. */
+/* A row of the image as far as it is read, `wide` pixels from column `left` on: those from `begin` to `end` are
+   inside the image; the others are copied from the columns `copied`, or filled. */
 typedef struct {
     int64_t left, wide, begin, end;
-    int16_t *line;     /* levels of the mixed row times 256, less 2^15 */
+    int16_t *line;     /* the mixed levels times 256, less 2^15 */
     int32_t *copied;
-    int32_t *at;       /* of each pixel of the result: its place in the line, in elements */
-    int16_t *weights;  /* and 128 - across and across, four times over for each, in the order of `lane` */
+    int32_t *at;       /* for each pixel of the result its place in the line, in elements */
+    int16_t *weights;  /* 128 - across and across, four times for each, in the order of `lane` */
     uint8_t *beyond;   /* a row of the fill */
-    int32_t above, below, down, known; /* what the line holds */
+    int32_t above, below, down, known; /* the state of the line */
 } Upright;
 
 static int is_upright(const double *m) { return m[1] == 0 && m[3] == 0 && m[6] == 0 && m[7] == 0 && m[8] == 1; }
 
-/* Where the weights of pixel x lie: eight pixels take turns with those four further on. */
+/* The index of the weights of pixel x: pixels alternate with those four further on. */
 static inline int64_t lane(int64_t x) { return (x & ~(int64_t)(ABREAST - 1)) + 2 * (x & 3) + (x >> 2 & 1); }
 
 static int64_t upright_wide(const Quad *q) { return (int64_t)(q->right - q->left) + 2 * BLOCK; }
 
-/* Bytes of scratch that `begin_upright` asks for, of an image of `columns`. */
+/* The scratch that `begin_upright` needs, in bytes, for an image of `columns`. */
 static int64_t upright_room(int64_t channels, int64_t columns, const Quad *q, int64_t width) {
     return upright_wide(q) * (2 * channels + 4) + (width + BLOCK) * 20 + columns * channels + 8 * SLACK;
 }
@@ -60,7 +59,7 @@ static void begin_upright(Upright *u, const Source *s, const Quad *q, const Path
         for (int64_t i = 0; i < BLOCK; i++) {
             int32_t at = xs[i];
             int16_t across = (int16_t)(at >> 9 & 127), *weights = u->weights + 8 * lane(x + i);
-            /* what lies behind the last column of the result may lie anywhere */
+            /* places after the last column of the result may be anywhere */
             int64_t place = MIN(MAX((at >> 16) - u->left, 0), u->wide - 2);
             u->at[x + i] = (int32_t)(place * channels);
             for (int k = 0; k < 4; k++)
@@ -97,7 +96,7 @@ static inline void across_three(const Upright *u, int64_t x, uint8_t *to, int64_
 }
 #endif
 
-/* A row of the result from places of height `v`, into planes that lie `stride` apart. */
+/* Make a row of the result, at height `v`, in planes that are `stride` bytes apart. */
 static void make_upright(Upright *u, const Source *s, int32_t v, int64_t width, uint8_t *to, int64_t stride) {
     int32_t down = v >> 8 & 255, above = fold(v >> 16, s->rows, s->border);
     int32_t below = fold((v >> 16) + 1, s->rows, s->border), channels = s->channels;

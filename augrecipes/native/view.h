@@ -1,5 +1,5 @@
-/* An image on its way through a program: where its pixels lie, cut and turned without a copy; or what they are to be made
-   of, so that what is cut off is never made (see layers.h). */
+/* The image of a running program: a cropped, flipped or rotated view of pixels without a copy; or of a lazy image, so
+   that no cropped pixel is ever computed (see layers.h). */
 
 #pragma once
 
@@ -9,38 +9,38 @@
 #include "kernels.h"
 #include "layout.h"
 
-enum { PIXELS = 0, RESIZED, PADDED }; /* an image that is there; or one that is to be made of another */
+enum { PIXELS = 0, RESIZED, PADDED }; /* pixels in memory; or a lazy image */
 enum { MOST_LAYERS = 4 };
 enum { LAST_STEP = 1, BEHIND_STEPS };
 
-/* An image on its way: rows x columns of pixels of another one, turned or not. */
+/* A view of rows x columns pixels of a base image, perhaps flipped or rotated. */
 typedef struct {
-    const uint8_t *at; /* of that one: its pixel at row `top`, column `left` */
+    const uint8_t *at; /* the pixel of the base at row `top`, column `left` */
     int64_t step, top, left;
-    int64_t y, x;                    /* of the first pixel, in that one */
-    int64_t down[2], across[2];      /* how far on the next row begins there, and the next pixel: rows, columns */
-    int64_t rows, columns, channels; /* of this one */
-    int64_t kind, layer;             /* unless it is PIXELS: which of the run's layers that one is to be made of */
-    int64_t tall, wide;              /* of all of that one */
+    int64_t y, x;                    /* the first pixel, in the base */
+    int64_t down[2], across[2];      /* steps in the base to the next row, and to the next pixel: rows, columns */
+    int64_t rows, columns, channels; /* of the view */
+    int64_t kind, layer;             /* PIXELS, or the kind of lazy image, and the layer that it is made from */
+    int64_t tall, wide;              /* the size of the base */
     int64_t mode;                    /* RESIZED: interpolation. PADDED: border */
     int64_t above, before;           /* PADDED: rows and columns of border before the image */
     uint32_t fill;                   /* of a constant border */
 } View;
 
-/* A sample on its way: its image, what that is to be made of, the tables that its levels are still to be looked up in,
-   one for each channel, and memory that is not taken yet. */
+/* The state of a sample: its image, the layers of lazy images, pending tables of levels for each channel, and the use
+   of scratch memory. */
 typedef struct {
     const Program *program;
     Sample *sample;
     View view, layers[MOST_LAYERS];
     int64_t used;
-    int named, deep, reduces; /* reduces: an image that is not decoded yet may be decoded smaller, or has been */
+    int named, deep, reduces; /* reduces: whether a file may be, or was, decoded smaller */
     struct Merging *merging; /* see merged.h */
-    int64_t resume_after, stopped; /* the step that it goes on behind, and the one that it stopped at; -1: none */
-    uint8_t *place;   /* of the result, where an image may be made at once; 0: nowhere, or there is one already */
-    int last;         /* whether this is the last step, or what comes behind it: LAST_STEP, BEHIND_STEPS */
-    int64_t timed, since; /* the place among the program's `spent` to which time belongs, or -1, and from when on */
-    int tabled, alike; /* whether there are tables, and whether they are one */
+    int64_t resume_after, stopped; /* the step after which it resumes, and the one at which it stopped; -1: none */
+    uint8_t *place;   /* where the result may be made directly; 0: nowhere, or it is taken */
+    int last;         /* whether this is the last step, or the output after it: LAST_STEP, BEHIND_STEPS */
+    int64_t timed, since; /* the slot of the program's `spent` to which time is charged, or -1, and since when */
+    int tabled, alike; /* whether tables are pending, and whether they are the same for all channels */
     uint8_t levels[MOST_CHANNELS][LEVELS];
 } Run;
 
@@ -74,22 +74,22 @@ static inline void apply_dihedral(View *v, int64_t dihedral_bits) {
         reverse_axis(v->columns, v->across, v);
 }
 
-/* Rows from the first to behind the last, and columns. */
+/* Rows and columns, ends exclusive. */
 typedef struct {
     int64_t top, left, bottom, right;
 } Window;
 
-/* What a view shows of the other image. */
+/* The part of the base that a view shows. */
 static inline Window visible_rect(const View *v) {
     int64_t y = v->y + (v->rows - 1) * v->down[0] + (v->columns - 1) * v->across[0];
     int64_t x = v->x + (v->rows - 1) * v->down[1] + (v->columns - 1) * v->across[1];
     return (Window){MIN(v->y, y), MIN(v->x, x), MAX(v->y, y) + 1, MAX(v->x, x) + 1};
 }
 
-/* Whether rows or columns lie otherwise than in the other image. */
+/* Whether a view is flipped or rotated. */
 static inline int is_turned(const View *v) { return v->down[0] != 1 || v->across[1] != 1; }
 
-/* The same pixels in the order of the other image. */
+/* The same part of the base, upright. */
 static inline View upright_view(View v) {
     const Window shown = visible_rect(&v);
     v.y = shown.top, v.x = shown.left, v.rows = shown.bottom - shown.top, v.columns = shown.right - shown.left;
@@ -97,14 +97,15 @@ static inline View upright_view(View v) {
     return v;
 }
 
-/* Its first pixel, and its steps from row to row and from pixel to pixel, in bytes; its tables are another matter. */
+/* The address of the first pixel, and the steps from row to row and from pixel to pixel, in bytes; without pending
+   tables. */
 static inline const uint8_t *first_pixel(const View *v, int64_t *down, int64_t *across) {
     *down = v->down[0] * v->step + v->down[1] * v->channels;
     *across = v->across[0] * v->step + v->across[1] * v->channels;
     return v->at + (v->y - v->top) * v->step + (v->x - v->left) * v->channels;
 }
 
-/* Memory for so many bytes; 0 where there is not enough: the answer then says how much would be. */
+/* Allocate scratch memory; 0 if there is too little: the sample's answer then says how much it needs. */
 static inline uint8_t *arena_alloc(Run *run, int64_t bytes) {
     int64_t from = run->used;
     run->used += (bytes + 63) / 64 * 64;
@@ -115,10 +116,10 @@ static inline uint8_t *arena_alloc(Run *run, int64_t bytes) {
     return run->program->scratch + from;
 }
 
-/* Goes on behind memory that there is. */
+/* Return from the function if an allocation failed. */
 #define CHECK_ALLOC(memory) TRY((memory) ? DONE : run->sample->answer)
 
-/* Memory for an image: the place of the result, as late as `when`, where its pixels lie there as they are made. */
+/* Allocate an image: the place of the result, from step `when` on, if the formats agree. */
 static inline uint8_t *alloc_image(Run *run, int64_t rows, int64_t columns, int when) {
     const Sample *s = run->sample;
     uint8_t *place = run->place;

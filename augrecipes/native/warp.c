@@ -1,18 +1,18 @@
-/* Inverse mapping: each pixel of the result is interpolated bilinearly at a place of the image, which a 3 x 3 matrix
-   (warpAffine, warpPerspective) or two maps (remap) give.
+/* Inverse mapping: each pixel of the result is interpolated bilinearly at a place of the image, given by a 3 x 3
+   matrix (warpAffine, warpPerspective) or by two maps (remap).
 
    Bits: those of OpenCV 5 with AVX2: places and weights in float32 with fused multiply-add, in the order of its
-   vectors; behind the last whole vector of a row its sums stand in another order, which `in_body` says. Without FMA the
-   kernel refuses. compiler/kernels/opencv_bits.py probes whether the installed OpenCV has these bits, and leaves to it
-   what this refuses.
+   vectors; after the last whole vector of a row sums have another order (`in_body`). Without FMA the kernel refuses.
+   compiler/kernels/opencv_bits.py probes whether the installed OpenCV has these bits, and leaves to it what this
+   kernel refuses.
    Law: tests/laws/test_kernels.py (row `warp`), tests/laws/test_native_plan.py. */
 
 #include "lanes.h"
 #include "sampled.h"
 
-enum { FAR = 1 << 22 }; /* px */
+enum { FAR = 1 << 22 }; /* px; places beyond are refused */
 
-/* Where the pixels of a result are taken from: by a matrix, or as two maps say. */
+/* The source places of a result: by a matrix or two maps. */
 typedef struct {
     int32_t kind;
     float m[9];
@@ -32,9 +32,9 @@ static inline Floats load(const float *map, int64_t across, int64_t count) {
     return result;
 }
 
-/* The places of LANES pixels of row y from column x on; of maps no more than `count` are read.
+/* The places of LANES pixels of row y from column x on; of maps at most `count` are read.
 
-   OpenCV adds in another order behind the last column that fills its vectors. */
+   OpenCV adds in another order after the last column that fills its vectors. */
 static inline __attribute__((always_inline)) void find(const Places *p, int64_t x, int64_t y, int64_t count, int in_body,
                                                        Floats *u, Floats *v) {
     if (p->kind == WARP_MAPS) {
@@ -75,7 +75,7 @@ static inline uint32_t pixel(const Source *s, int32_t x, int32_t y, int channels
     return found;
 }
 
-/* The four pixels around each place, whose channels are the bytes of words; one by one. */
+/* Read the four corners of each place one by one, as words with a channel in each byte. */
 static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, int channels, Words corners[4]) {
     for (int64_t i = 0; i < LANES; i++) {
         int64_t at = MIN(i, count - 1);
@@ -84,20 +84,21 @@ static void corners_one_by_one(const Source *s, Ints x, Ints y, int64_t count, i
     }
 }
 
-/* `fold` for coordinates that lie no further outside than the image is wide. */
+/* `fold` for coordinates that are no further outside than the image is wide. */
 static inline Ints fold_near(Ints at, int32_t n, int32_t border) {
     const Fold f = fold_of(n, border);
     Ints before = at < 0, behind = at >= n, low = at * f.times + f.before, high = at * f.times + f.behind;
     return (at & ~(before | behind)) | (low & before) | (high & behind);
 }
 
-/* The pixels at places that lie inside: a word that would reach beyond the last byte is read from before it. */
+/* Read the pixels at coordinates inside the image as words; near the end, the last word of the image is loaded and
+   shifted. */
 static inline Words words_at(const Source *s, Ints x, Ints y, int channels) {
     Ints at = y * s->step + x * channels, last = (at & 0) + (s->end - 4), late = at > last;
     return gather(s->pixels, (at & ~late) | (last & late)) >> (Words)(((at - last) & late) * 8);
 }
 
-/* `corners_one_by_one` for places near the image; whether a place sees anything but a constant border. */
+/* `corners_one_by_one` for places near the image; whether any place sees more than a constant border. */
 static inline int corners_near(const Source *s, Ints x, Ints y, int channels, Words corners[4]) {
     Ints here[4], xs[2], ys[2], in_x[2], in_y[2];
     for (int k = 0; k < 2; k++) {
@@ -126,31 +127,32 @@ static inline Floats channel(Words words, int c) {
 
 static inline Floats between(Floats a, Floats b, Floats t) { return fuse(t, b - a, a); }
 
-enum { SPAN = 256 }; /* px of a row whose places are found before any is read */
+enum { SPAN = 256 }; /* px of a row whose places are computed before any pixel is read */
 
-/* Where the upper left ones of four pixels begin, how far each place is from there, and whether a block is whole and inside. */
+/* The offsets of the upper left corners, the fractions of places, and whether each block is whole and inside the
+   image. */
 typedef struct {
     _Alignas(64) int32_t at[SPAN];
     Floats across[SPAN / LANES], down[SPAN / LANES];
     int inside[SPAN / LANES];
 } Span;
 
-/* So many pixels from column x on are found alike. */
+/* The length of the block at column x, in which all places are computed in the same way. */
 static inline int64_t block_at(int64_t x, int64_t right, int64_t body) {
     return MIN(LANES, MIN(x < body ? body : right, right) - x);
 }
 
-/* The places of up to SPAN pixels; behind the last of them. */
+/* Compute the places of up to SPAN pixels; returns the column after the last. */
 static inline int64_t find_span(const Source *s, const Places *places, int64_t y, int64_t x, int64_t right, int64_t body,
                                 int channels, Span *span) {
-    const Places own = *places, *p = &own; /* what is stored into spans does not change it, compilers see */
+    const Places own = *places, *p = &own; /* a copy, so that compilers know that stores into the span do not change it */
     for (int64_t k = 0, count; k < SPAN / LANES && x < right; k++, x += count) {
         Floats u, v;
         count = block_at(x, right, body);
         find(p, x, y, count, x < body, &u, &v);
         Floats across = floors(u), down = floors(v);
         Ints ix = __builtin_convertvector(across, Ints), iy = __builtin_convertvector(down, Ints);
-        Ints at = (Ints)((Words)iy * (uint32_t)s->step + (Words)ix * (uint32_t)channels); /* wraps, where outside */
+        Ints at = (Ints)((Words)iy * (uint32_t)s->step + (Words)ix * (uint32_t)channels); /* may wrap if it is outside */
         Ints outside = (Ints)((Words)ix >= (uint32_t)(s->columns - 1)) | (Ints)((Words)iy >= (uint32_t)(s->rows - 1));
         span->inside[k] = count == LANES && !any(outside | (at > s->end - s->step - 8));
         span->across[k] = u - across, span->down[k] = v - down;
@@ -159,7 +161,7 @@ static inline int64_t find_span(const Source *s, const Places *places, int64_t y
     return x;
 }
 
-/* Pixels of a block between the four around each. */
+/* Interpolate a block between its corners. */
 static inline Words interpolate(const Words corners[4], Floats across, Floats down, int channels) {
     Words result = {0};
     for (int c = 0; c < channels; c++) {
@@ -170,7 +172,7 @@ static inline Words interpolate(const Words corners[4], Floats across, Floats do
     return result;
 }
 
-/* A block that is cut short, or of which something lies beyond the image. */
+/* Warp a block that is incomplete, or partly outside the image. */
 static __attribute__((noinline)) void warp_edge(const Source *s, const Places *p, int64_t x, int64_t y, int64_t count,
                                                 int in_body, int channels, uint8_t *to) {
     Floats u, v;
@@ -209,7 +211,7 @@ static inline void warp_row(const Source *s, const Places *p, int64_t y, int64_t
     }
 }
 
-/* The same where the pixel next to each place is taken as it is; pixels of 1 to 4 bytes. */
+/* The same with the nearest pixel of each place; pixels of 1 to 4 bytes. */
 static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t left, int64_t right, int64_t body,
                             int bytes, uint8_t *to) {
     for (int64_t x = left, count; x < right; x += count, to += count * bytes) {
@@ -235,8 +237,8 @@ static inline void pick_row(const Source *s, const Places *p, int64_t y, int64_t
     }
 }
 
-/* Whether a map names a place that is no number, or too far away. */
-static int strays(const float *map, int64_t rows, int64_t columns, int64_t down, int64_t across) {
+/* Whether a map has a place that is NaN, or too far away. */
+static int map_strays(const float *map, int64_t rows, int64_t columns, int64_t down, int64_t across) {
     int found = 0;
     for (int64_t y = 0; y < (down ? rows : 1) && !found; y++)
         for (int64_t x = 0; x < (across ? columns : 1); x++)
@@ -244,9 +246,9 @@ static int strays(const float *map, int64_t rows, int64_t columns, int64_t down,
     return found;
 }
 
-/* The same of a matrix: the corners' places are the furthest, unless a horizon lies between them. Those of `box` say
-   between which columns and rows all places lie. */
-static int goes_astray(const Places *p, int64_t top, int64_t left, int64_t bottom, int64_t right, double box[4]) {
+/* The same for a matrix: the places of the corners are the furthest, unless a horizon is between them. `box`: the
+   bounds of all places. */
+static int matrix_strays(const Places *p, int64_t top, int64_t left, int64_t bottom, int64_t right, double box[4]) {
     for (int k = 0; k < 4; k++) {
         double x = (double)(k % 2 ? right + LANES : left), y = (double)(k / 2 ? bottom : top);
         double w = p->kind == WARP_AFFINE ? 1 : p->m[6] * x + p->m[7] * y + p->m[8];
@@ -259,25 +261,27 @@ static int goes_astray(const Places *p, int64_t top, int64_t left, int64_t botto
     return 0;
 }
 
-/* Read what is needed of an image once. */
-static void bring_near(const Source *s, const double box[4], int64_t channels, int64_t pixels) {
+/* Read the needed part of an image into the cache. */
+static void touch_box(const Source *s, const double box[4], int64_t channels, int64_t pixels) {
     int64_t left = (int64_t)MAX(box[0], 0), right = (int64_t)MIN(box[1] + 2, s->columns);
     int64_t top = (int64_t)MAX(box[2], 0), bottom = (int64_t)MIN(box[3] + 2, s->rows);
     int64_t count = MAX(right - left, 0) * MAX(bottom - top, 0);
     if (count * channels > NEAR || count > 16 * pixels)
         return;
     for (int64_t y = top; y < bottom; y++)
-        bring_row(s->pixels + y * s->step, left * channels, right * channels);
+        touch_row(s->pixels + y * s->step, left * channels, right * channels);
 }
 
-/* source:  rows x columns pixels of 1 to 4 bytes, which are channels of uint8, and not 2, where `linear`; step: bytes
-            from row to row
-   linear:  between four pixels; otherwise the one that is next
-   kind:    WARP_AFFINE and WARP_PERSPECTIVE: matrix, 3 x 3, from result to source; WARP_MAPS: map_x and map_y, with
-            strides in floats
-   border:  as OpenCV numbers it; fill: of a constant one, a byte for each channel
-   body:    columns before those in which OpenCV finds places one by one
-   target:  rows top to bottom and columns left to right of the result, x channels; step_to: bytes from row to row */
+/* Warp an image.
+
+   source: rows x columns pixels of 1 to 4 bytes; if `linear`, uint8 channels, and not 2 of them; step: bytes from row
+           to row
+   linear: bilinear; otherwise the nearest pixel
+   kind:   WARP_AFFINE and WARP_PERSPECTIVE: matrix, 3 x 3, from result to source; WARP_MAPS: map_x and map_y, with
+           strides in floats
+   border: as OpenCV numbers it; fill: of a constant one, a byte for each channel
+   body:   the column from which on OpenCV computes places one by one
+   target: rows top to bottom and columns left to right of the result, x channels; step_to: bytes from row to row */
 KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int32_t linear,
              int32_t kind, const double *matrix, const float *map_x, int64_t x_down, int64_t x_across, const float *map_y,
              int64_t y_down, int64_t y_across, int32_t border, uint32_t fill, int64_t body, uint8_t *target,
@@ -293,10 +297,10 @@ KERNEL(warp)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step,
     if (kind != WARP_MAPS)
         for (int i = 0; i < 9; i++)
             p.m[i] = (float)matrix[i];
-    if (kind == WARP_MAPS ? strays(map_x, bottom, right, x_down, x_across) || strays(map_y, bottom, right, y_down, y_across)
-                     : goes_astray(&p, top, left, bottom, right, box))
+    if (kind == WARP_MAPS ? map_strays(map_x, bottom, right, x_down, x_across) || map_strays(map_y, bottom, right, y_down, y_across)
+                     : matrix_strays(&p, top, left, bottom, right, box))
         return REFUSED;
-    bring_near(&s, box, channels, (bottom - top) * (right - left));
+    touch_box(&s, box, channels, (bottom - top) * (right - left));
     for (int64_t y = top; y < bottom; y++) {
         uint8_t *to = target + (y - top) * step_to;
         if (linear)

@@ -1,7 +1,7 @@
-/* Warps with the bits of albumentations: by the kernel `warp`, which reads matrices as float32.
+/* Warps with the bits of albumentations, by the kernel `warp`, which reads matrices as float32.
 
-   Albumentations multiplies six matrices, and the order in which its library adds is not ours, nor are its sines. So it is
-   known how far a number may be off; where that might be another float32, the sample is refused. */
+   Albumentations multiplies six matrices, in a library whose order of sums, and whose sines, differ from ours. So the
+   error of each number is bounded; if that admits another float32, the sample is refused. */
 
 #pragma once
 
@@ -11,12 +11,12 @@ EXPORT int32_t JOIN(warp, ISA)(const uint8_t *, int64_t, int64_t, int64_t, int32
                                const float *, int64_t, int64_t, const float *, int64_t, int64_t, int32_t, uint32_t, int64_t,
                                uint8_t *, int64_t, int64_t, int64_t, int64_t, int64_t);
 
-/* A number, and by how much the true one may be less or more. */
+/* A number, and a bound of its error. */
 typedef struct {
     double at, off;
 } About;
 
-static const double ULPS = 0x1p-47; /* thirty-two roundings */
+static const double ULPS = 0x1p-47; /* thirty-two rounding errors */
 
 static inline About product_about(About a, About b) {
     double at = a.at * b.at;
@@ -29,7 +29,7 @@ static inline About less_about(About a, About b) {
 
 static inline About negative(About a) { return (About){-a.at, a.off}; }
 
-/* From an affine matrix, rows of what goes in, to the one back, as float32 has it; false where that is not certain. */
+/* Invert an affine matrix, as float32; false if a bit is uncertain. */
 static inline int certain_inverse(const About *m, double *to) {
     About det = less_about(product_about(m[0], m[4]), product_about(m[1], m[3]));
     if (!(fabs(det.at) > 4 * det.off))
@@ -48,7 +48,7 @@ static inline int certain_inverse(const About *m, double *to) {
     return 1;
 }
 
-/* 1: a matrix leaves the image as it is, as np.allclose says; 0: it does not; -1: that is not certain. */
+/* 1: a matrix is the identity by np.allclose; 0: it is not; -1: uncertain. */
 static inline int is_still(const About *m) {
     int still = 1;
     for (int i = 0; i < 6; i++) {
@@ -60,7 +60,8 @@ static inline int is_still(const About *m) {
     return still;
 }
 
-/* Warp the image by a matrix from the result to it, of columns that OpenCV takes `body` together; see the kernel. */
+/* Warp the image by a matrix from the result; `body`: columns that OpenCV processes in whole vectors, see
+   the kernel. */
 static inline int64_t warp_image(Run *run, int32_t kind, const double *matrix, int64_t height, int64_t width, int64_t border,
                                  int64_t fill, int64_t body, int32_t linear) {
     View *v = &run->view;
@@ -79,8 +80,8 @@ static inline int64_t warp_image(Run *run, int32_t kind, const double *matrix, i
     return DONE;
 }
 
-/* Warp the image by the matrix that was drawn, with its rows and columns behind it. a: border, fill; columns that OpenCV
-   takes together; whether the matrix shears; whether the next pixel is taken. */
+/* Warp the image by the drawn matrix, which is followed by rows and columns. a: border, fill; columns that OpenCV
+   processes together; whether the matrix shears; whether the nearest pixel is picked. */
 static inline int64_t warp_exactly(Run *run, const double *drawn, const double *a) {
     const View *v = &run->view;
     double all = 0, x = (double)v->columns / 2, y = (double)v->rows / 2, back[9];
@@ -93,7 +94,7 @@ static inline int64_t warp_exactly(Run *run, const double *drawn, const double *
     for (int i = 2; i < 6; i += 3)
         m[i].off = ULPS * 4 * (fabs(drawn[i]) + x + y + fabs(drawn[i - 2]) * x + fabs(drawn[i - 1]) * y) +
                    m[i - 2].off * x + m[i - 1].off * y;
-    for (int i = 0; i < 6; i += 3) /* a row that is only shifted is known exactly */
+    for (int i = 0; i < 6; i += 3) /* a row that only shifts is known exactly */
         if (drawn[i] == (i == 0) && drawn[i + 1] == (i == 3))
             m[i].off = m[i + 1].off = m[i + 2].off = 0;
     int still = is_still(m);

@@ -1,4 +1,4 @@
-/* Windows of results: only the part of a resized image that is asked for is made. */
+/* Resizes of windows: only the requested part of a result is computed. */
 
 #pragma once
 
@@ -6,10 +6,10 @@
 
 enum { LONGEST = 1 << 20 }; /* px */
 
-/* What kernels that resize are told.
+/* The arguments of kernels that resize.
 
    source:  rows x columns x channels of uint8; step: bytes from row to row
-   tall, wide: of the whole result
+   tall, wide: rows and columns of the whole result
    target:  a window of it, height x width x channels, whose first pixel is at row top, column left; step_to: bytes from
             row to row */
 typedef struct {
@@ -19,14 +19,14 @@ typedef struct {
     int64_t top, left, height, width, step_to;
 } Resizing;
 
-/* Whether the window lies in the result, and all sizes are ones that whole numbers of 32 bits and floats can tell apart. */
+/* Whether the window is inside the result, and all sizes are exact in 32-bit integers and floats. */
 static inline int is_window(const Resizing *r) {
     return r->rows >= 1 && r->columns >= 1 && r->rows <= LONGEST && r->columns <= LONGEST && r->tall <= LONGEST &&
            r->wide <= LONGEST && r->height >= 1 && r->width >= 1 && r->top >= 0 && r->left >= 0 &&
            r->top <= r->tall - r->height && r->left <= r->wide - r->width;
 }
 
-/* A kernel of such a window. */
+/* A kernel that makes such a window. */
 #define RESIZE(name) \
     static inline __attribute__((always_inline)) int32_t name(const Resizing *r); \
     KERNEL(name)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, int64_t tall, \
@@ -36,7 +36,7 @@ static inline int is_window(const Resizing *r) {
     } \
     static int32_t name(const Resizing *r)
 
-/* One of the whole result, by a factor that need not be that of the sizes. */
+/* A kernel that makes the whole result, by a factor that may differ from the ratio of sizes. */
 #define RESIZE_BY(name) \
     static int32_t name(const Resizing *r, double factor); \
     KERNEL(name)(const uint8_t *source, int64_t rows, int64_t columns, int64_t step, int32_t channels, double factor, \

@@ -1,7 +1,5 @@
 """The HTML page of each object: one line of facts, and images of its effect. None takes long, none raises."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatch

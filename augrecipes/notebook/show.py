@@ -1,7 +1,5 @@
 """Sheets of a dataset, and of a recipe on the user's image or a drawn one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

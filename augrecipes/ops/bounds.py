@@ -41,7 +41,7 @@ def verdict(step: Step, max_bytes: int | None = MOST_BYTES) -> Refusal | None:
 
     `max_bytes`: the largest image that it may make.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> verdict(Step("Crop", Arguments({"x_min": 9, "x_max": 5}))).argument
     'x_max'
     """

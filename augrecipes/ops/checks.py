@@ -6,8 +6,6 @@ the class's constructor. Checks marked `Stricter` refuse what the class's docume
 first image.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

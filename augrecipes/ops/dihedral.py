@@ -1,7 +1,5 @@
 """The eight symmetries of the square, as views of arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ class Symmetry:
     flip_y: bool = False
     flip_x: bool = False
 
-    def view(self, array: np.ndarray) -> np.ndarray:
+    def view(self, array: "np.ndarray") -> "np.ndarray":
         """The transformed array as a view; axes 0 and 1 are rows and columns."""
         if self.transpose:
             array = array.swapaxes(0, 1)

@@ -4,8 +4,6 @@ albumentations uses the number as it is even for float images in 0..1; and some 
 OpenCV, which fills the first channel with it and the others with 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -147,7 +145,7 @@ def fill_lengths(steps: Iterable[Any]) -> frozenset[int]:
 def mask_fills(steps: Iterable[Step]) -> tuple[float, ...]:
     """Every number that steps, with their schedules, may write into masks.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> mask_fills([Step("Pad", Arguments({"fill_mask": -100}))])
     (-100,)
     """

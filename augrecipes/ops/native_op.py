@@ -1,7 +1,5 @@
 """Ops: what the native program draws for a step and does with it, as numbers. Needs no numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -10,8 +10,6 @@ RandAugment: Cubuk et al., "RandAugment: Practical Automated Data Augmentation w
 TrivialAugment: Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", ICCV 2021.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -7,14 +7,12 @@ import cv2
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing
-from augrecipes.compat.steps import sampler_of
+from augrecipes.compat.albumentations import A, BaseTransformInitSchema, check_range_bounds, nondecreasing, sampler_of
 from augrecipes.ops import registry
 from augrecipes.ops.constants import LINEAR
-from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.matrices import translation
 from augrecipes.ops.policies import TABLES, operation
-from augrecipes.ops.step import Step
+from augrecipes.ops.step import Arguments, Step
 
 _ORDERED = AfterValidator(nondecreasing)
 

@@ -1,7 +1,5 @@
 """The record of a class of steps: all that the compiler knows of it. Nothing else is assumed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -267,7 +265,7 @@ class OpRecord:
         if self.grids is None:
             object.__setattr__(self, "grids", "never" if self.action == "opaque" else "same")
 
-    def under(self, arguments: Mapping[str, Any]) -> OpRecord:
+    def under(self, arguments: Mapping[str, Any]) -> "OpRecord":
         """The facts of a step with `arguments` (defaults merged); see `registry.record_of`.
 
         >>> record = OpRecord("Blur", statistics="the mean", when={"statistics": lambda a: a["contrast"] != 0})
@@ -286,15 +284,14 @@ class OpRecord:
         return replace(record, **facts) if facts else record
 
     @property
-    def of_some_channels(self) -> OpRecord:
+    def of_some_channels(self) -> "OpRecord":
         """The facts of a step limited to some channels, which no rule and no kernel takes."""
         return _without(self, ("action", "own_noise"))
 
     @property
     def joined_error(self) -> tuple[float, float]:
         """Its error in levels and its gain where it is joined, for a record `under` some arguments."""
-        error: tuple[float, float] = (2, self.gain or 1.0) if self.colour_error is None else self.colour_error
-        return error
+        return (2, self.gain or 1.0) if self.colour_error is None else self.colour_error
 
 
 @cache

@@ -1,7 +1,5 @@
 """Steps that adapt images to a reference image, which is drawn for each sample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from augrecipes.compat.guard import albumentations, collected, is_validated
 from augrecipes.errors import Diagnostic, RecipeError
 from augrecipes.ops import catalog, readable
-from augrecipes.ops.class_schema import Schema, class_schema
+from augrecipes.ops.catalog import Schema, class_schema
 from augrecipes.ops.constants import to_name, to_number
 from augrecipes.ops.groups import GROUPS, ONE_OF, PAIR_STEPS, POLICIES
 from augrecipes.ops.record import OpRecord
@@ -166,7 +166,7 @@ def draw_period(step: Step) -> int:
 def effective(step: Step) -> dict[str, Any]:
     """The step's arguments with defaults merged, constants by name, `p` last.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> from augrecipes.ops.step import Step
     >>> effective(Step("VerticalFlip"))
     {'p': 0.5}
@@ -203,7 +203,7 @@ def construct(step: Step, *mixins: type) -> Any:
     Raises:
         RecipeError: the class does not take these arguments, or the step's name has no class.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> from augrecipes.ops.step import Step
     >>> construct(Step("RandomCrop", Arguments({"height": 64, "width": 64}))).p
     1.0
@@ -238,7 +238,7 @@ def plain(step: Step) -> Any:
 def plain_class(step: Step) -> type:
     """The class of `plain`: albumentations' own, unless the step uses an argument that only ours has.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> [plain_class(Step("ImageCompression", Arguments(given))).__module__.partition(".")[0]
     ...  for given in ({}, {"subsampling": "4:4:4"})]
     ['albumentations', 'augrecipes']
@@ -264,7 +264,7 @@ def corrected(step: Step) -> Any:
     Raises:
         ValueError, TypeError: the class does not take the arguments.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> corrected(Step("MotionBlur", Arguments({"blur_limit": [10, 20]}))).blur_limit
     (11, 21)
     """
@@ -275,7 +275,7 @@ def corrected(step: Step) -> Any:
 def keywords(step: Step) -> dict[str, Any]:
     """The keyword arguments for a step's class: tuples, constants as OpenCV's integers, paths of files; no `draws`.
 
-    >>> from augrecipes.ops.frozen import Arguments
+    >>> from augrecipes.ops.step import Arguments
     >>> keywords(Step("Rotate", Arguments({"limit": [-5, 5], "border_mode": "reflect"}), p=1))
     {'limit': (-5, 5), 'border_mode': 2, 'p': 1.0}
     """

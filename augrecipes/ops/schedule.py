@@ -13,10 +13,9 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from augrecipes.errors import RecipeError
-from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.registry import chance, takes
-from augrecipes.ops.step import Step
+from augrecipes.ops.step import Arguments, Step
 
 CURVES: Mapping[str, Callable[[float], float]] = {
     "linear": lambda share: share,

@@ -1,7 +1,5 @@
 """Bounds of image sizes after steps, by their arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
@@ -29,7 +27,7 @@ class SizeBounds:
         """Whether every image has the same size."""
         return self.low == self.high
 
-    def join(self, other: SizeBounds) -> SizeBounds:
+    def join(self, other: "SizeBounds") -> "SizeBounds":
         """The bounds of an image that has one size or the other."""
         low = (min(self.low[0], other.low[0]), min(self.low[1], other.low[1]))
         high = (max(self.high[0], other.high[0]), max(self.high[1], other.high[1]))

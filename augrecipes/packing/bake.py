@@ -3,8 +3,6 @@
 Workers bake rows, each with a note as JSON; the process that finishes the store reads the notes.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct
@@ -16,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.compiler.run.labels import label_dtype
+from augrecipes.compiler.run.input_values import label_dtype
 from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import DataError
 from augrecipes.images.encoded import Encoded, open_encoded
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.reading import stamp_of
-from augrecipes.native.libjpeg import codec
+from augrecipes.native.kernels import codec
 from augrecipes.redaction import redact
 from augrecipes.sources.columns import NUMBERS, ArrayTable, Columns
 from augrecipes.sources.files import with_all_files

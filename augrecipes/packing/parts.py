@@ -1,7 +1,5 @@
 """Parts of a packing: the rows and folder of each, and merging all of them into one store in place."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Baking runs either the leading steps that draw nothing, or some epochs of the expensive random ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

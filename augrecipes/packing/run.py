@@ -1,7 +1,5 @@
 """Run a recipe's first steps once over all the data, into a store; resume an interrupted run."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

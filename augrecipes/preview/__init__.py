@@ -1,7 +1,5 @@
 """Contact sheets: one source image a row, and to its right what the recipe makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -130,8 +128,7 @@ def sheet_of(recipe: Recipe, request: SheetRequest) -> Sheet:
         )
     if request.pairs is not None and (request.pairs < 1 or request.stages):
         raise DataError(f"a sheet shows one or more `pairs`, got {request.pairs}, and those without `stages`")
-    sheet: Sheet = kinds.part(recipe.kind, "sheet").sheet(recipe, request)
-    return sheet
+    return kinds.part(recipe.kind, "sheet").sheet(recipe, request)
 
 
 _LEAST = 0.005  # share of a class that is named

@@ -1,7 +1,5 @@
 """The layout of sheets: rows of groups of captioned images, and their sizes; independent of recipes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median

@@ -4,8 +4,6 @@ Text is drawn with the best font that OpenCV has. Pillow's built-in font has 111
 the accented letters that file names have.
 """
 
-from __future__ import annotations
-
 import base64
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,8 +1,5 @@
 """Rows shared by the sheets of all kinds: choose and draw samples, skip broken ones, and build texts and cells."""
 
-from __future__ import annotations
-
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, logger
 from augrecipes.lint.meaning import random_in_eval
 from augrecipes.ops.box_formats import corners_px
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
@@ -24,8 +21,6 @@ from augrecipes.recipe.model import Recipe
 from augrecipes.sources.columns import label_at
 from augrecipes.sources.opening import Data, StrPath, open_data, words_of
 from augrecipes.sources.sample import DatasetView, RecipeSource, Sample
-
-logger = logging.getLogger("augrecipes")
 
 T = TypeVar("T")
 

@@ -3,8 +3,6 @@
 A sheet is composed of images joined side by side or one below the other.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Stretch 16-bit and float images for display by percentiles of their source; pixels without data are dark blue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@
     top-level key [.key ...]
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Check values against the schema of a class's arguments, with exact messages and places. Imports no albumentations."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping

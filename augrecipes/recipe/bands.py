@@ -1,7 +1,5 @@
 """Channels by name: those that steps see, those that a step changes, and their statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of steps in context: groups, the targets of pairs and their common grid, and what `tta:` can undo."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from math import gcd
 from typing import Any

@@ -1,7 +1,5 @@
 """The meaning of error and lint codes: the entries of docs/CODES.md, which the wheel contains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ classes' records hold the exceptions: crops become central crops, sizes stay, an
 neutral strength, keeps the middle of its range, because training has seen no image without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
@@ -36,7 +34,7 @@ class DerivedRow:
     step: Step
     becomes: tuple[Step, ...]
     why: str
-    inner: tuple[DerivedRow, ...] = ()
+    inner: "tuple[DerivedRow, ...]" = ()
     unknown: bool = False
 
 
@@ -73,7 +71,7 @@ def _row(step: Step, scales: Mapping[str, int], *, picked: bool = False, weighte
         return DerivedRow(step, (), _DRAWS)
     counterpart = _counterpart(step, _unit(step, scales))
     if counterpart is None:
-        return DerivedRow(step, (), "nothing is known that could stand for it", unknown=True)
+        return DerivedRow(step, (), "no counterpart is known", unknown=True)
     steps, why = counterpart
     return DerivedRow(step, tuple(_eval_step(step, name, arguments) for name, arguments in steps), why)
 
@@ -103,7 +101,7 @@ def _counterpart(step: Step, unit: int) -> tuple[eval_windows.EvalSteps, str] | 
     settled = _middle_strength(record, values) if record.settled is None else record.settled(values)
     fixed = {**arguments, **settled}
     if ranges.is_neutral(replace(step, args=Arguments(fixed))):
-        return [], f"{_DRAWS}, no change among it"
+        return [], f"{_DRAWS}, and may draw no change"
     return [(step.name, fixed)], "the middle of what it draws"
 
 
@@ -156,7 +154,7 @@ def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     draws = count if not weighted else 1
     neutral = len(rows) - len(acting)
     if neutral >= draws or (neutral and step.args.get("replace")):  # some samples draw none of the acting steps
-        return DerivedRow(step, (), f"draws {draws} of {len(rows)}; no change among it")
+        return DerivedRow(step, (), f"draws {draws} of {len(rows)}, which may change nothing")
     if weighted:
         acting = sorted(acting, key=lambda row: -chance(row.step))
     chosen = acting[: draws - neutral]

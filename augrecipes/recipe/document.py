@@ -1,7 +1,5 @@
 """Build the whole recipe: from the top mapping to the model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

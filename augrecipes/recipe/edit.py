@@ -3,8 +3,6 @@
 The fixes of problems become edits here, and so do the sliders and switches of the studio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -70,7 +68,7 @@ class QuickFix(NamedTuple):
     """A fix of a text: its title and its edits."""
 
     title: str
-    edits: list[TextEdit]
+    edits: "list[TextEdit]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """The recipes that come with augrecipes: `recipes/` in a checkout, `augrecipes/gallery/` in a wheel."""
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

@@ -10,8 +10,6 @@ orders and sizes inside a pair, whether the class of a step accepts its argument
 its base. tests/recipe/test_grammar_agrees.py lists each such rule, and compares parser and schema in all others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace

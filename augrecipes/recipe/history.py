@@ -3,8 +3,6 @@
 The tables of names.json and the conversions that need code turn a step of an earlier release into today's.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from math import inf, sqrt

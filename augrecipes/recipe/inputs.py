@@ -1,13 +1,10 @@
 """The inputs that a recipe declares: the image, and masks, boxes and keypoints on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from augrecipes.flow import Dtype
-from augrecipes.ops.frozen import Arguments
-from augrecipes.ops.step import OMIT_EMPTY
+from augrecipes.ops.step import OMIT_EMPTY, Arguments
 
 Presence = Literal["absent", "optional", "required"]
 # The dtype for each value of `depth:`.
@@ -97,7 +94,7 @@ class Bands:
     show: tuple[int, ...] = field(default=(), compare=False)
 
     @property
-    def seen(self) -> Bands:
+    def seen(self) -> "Bands":
         """The channels behind `take`, of images that have only these.
 
         >>> Bands(4, ("r", "g", "b", "nir"), (3, 0)).seen.names
@@ -165,7 +162,7 @@ class Inputs:
         return self.bands is not None and bool(self.bands.take)
 
     @property
-    def behind_take(self) -> Inputs:
+    def behind_take(self) -> "Inputs":
         """The same for images that have only the channels that steps see."""
         return replace(self, bands=self.bands and self.bands.seen)
 

@@ -1,7 +1,5 @@
 """The context in which a recipe is built, and its keys `inputs:`, `scales:`, `bag:` and `tta:`."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ The code of a kind is in its folder of `augrecipes/kinds/`, above the packages t
 `part`, and `augrecipes/api.py` registers the folders.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, get_args

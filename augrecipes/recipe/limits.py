@@ -1,7 +1,5 @@
 """Size limits of recipes, and reading and decoding of a file's bytes."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import re

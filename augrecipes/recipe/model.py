@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from augrecipes.errors import counted
 from augrecipes.ops import bounds, catalog, schedule
-from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.groups import GROUPS
-from augrecipes.ops.step import NOWHERE, Position, Step, label
+from augrecipes.ops.step import NOWHERE, Arguments, Position, Step, label
 from augrecipes.recipe import grammar
 from augrecipes.recipe.grammar import UINT8_HWC, Bag, NamedView, Normalize, Output, key
 from augrecipes.recipe.inputs import Boxes, Inputs, Keypoints

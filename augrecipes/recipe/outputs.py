@@ -5,8 +5,6 @@ blue's. `imagenet` stands for the statistics of red, green and blue, so with `co
 `gray` and `ycbcr` they are an error. Where channels have names, the statistics follow these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`load`: from a gallery name, a file, text or a mapping to a Recipe. Only this module reads YAML."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -97,7 +95,7 @@ def parse_value(text: str) -> Any:
 
 
 def read_nodes(
-    data: str | bytes, file: str, problems: Problems, reads: Callable[[str, Problems], YamlReader] | None = None
+    data: str | bytes, file: str, problems: Problems, reads: "Callable[[str, Problems], YamlReader] | None" = None
 ) -> tuple[Node, list[str]]:
     """Read the one document of a file; return its node and its lines. Takes time linear in the file's size.
 

@@ -1,7 +1,5 @@
 """The problems of a recipe, all reported at once, with hints: likely names, and edits of the text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 

@@ -1,7 +1,5 @@
 """The keys `views:` and `batch:`: steps for several views of one image, and steps for whole batches."""
 
-from __future__ import annotations
-
 from augrecipes.errors import RecipeError
 from augrecipes.mixtures.families import MIXTURES
 from augrecipes.ops import groups, records, registry

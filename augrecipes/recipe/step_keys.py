@@ -1,17 +1,15 @@
 """Keys of steps that need more than a schema: schedules, channels, and files."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augrecipes.errors import NO_HINT
-from augrecipes.ops.frozen import Arguments
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import effective, is_image_only
 from augrecipes.ops.schedule import is_schedule, is_whole, last_epoch, schedules_in, value_in
+from augrecipes.ops.step import Arguments
 from augrecipes.paths import images_in
 from augrecipes.recipe import limits
 from augrecipes.recipe.bands import ChannelError, channel_numbers

@@ -1,7 +1,5 @@
 """Build steps and groups from nodes, with all checks that need no other part of the recipe."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Suggest a valid name or value: first by names in other libraries, then by spelling."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal

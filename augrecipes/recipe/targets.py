@@ -4,8 +4,6 @@ A sample has them beside its image under their own names: a second date, a depth
 image; each has its own interpolation, fill, dtype and grid.
 """
 
-from __future__ import annotations
-
 import keyword
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

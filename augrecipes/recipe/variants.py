@@ -1,7 +1,5 @@
 """Resolve variants, `extends`, `set` and `without`, on nodes, so that every message keeps its place."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

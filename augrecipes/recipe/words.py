@@ -1,7 +1,5 @@
 """Describe steps in words: facts and arguments of a class, labels, and the random parameters of a sample."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Write a recipe as YAML that loads to an equal recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
@@ -10,7 +8,8 @@ from typing import Any
 import yaml
 
 from augrecipes.errors import Diagnostic, RecipeError, harmless
-from augrecipes.ops import frozen, policies
+from augrecipes.ops import policies
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe import derive, grammar, nodes, outputs, targets
 from augrecipes.recipe.inputs import DEPTHS
 from augrecipes.recipe.model import DERIVED, KEYS, Inputs, Output, Recipe, Step, canonical
@@ -157,7 +156,7 @@ def _as_written(step: Step) -> Step:
         return step
     scheduled = step.written.schedule.plain()
     ((_, group),) = policies.group_in_epochs(step.written.name, step.written.args.plain(), scheduled).items()
-    schedule = frozen.Arguments({**scheduled, **step.schedule.plain()})
+    schedule = Arguments({**scheduled, **step.schedule.plain()})
     keys: dict[str, Any] = {"p": step.p, "target": step.target, "share": step.share, "channels": step.channels}
     written = replace(step.written, schedule=schedule, **keys)
     return written if canonical(group["steps"]) == canonical(_plain(step)[step.name]["steps"]) else step

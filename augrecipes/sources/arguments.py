@@ -1,15 +1,12 @@
 """Arguments of the datasets: `root` or `files` and what goes with each, checked and turned into a table."""
 
-from __future__ import annotations
-
-import logging
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, logger
 from augrecipes.paths import is_archive
 from augrecipes.recipe import kinds
 from augrecipes.recipe.model import Recipe
@@ -28,7 +25,6 @@ from augrecipes.sources.stacks import STACK
 FILES = "files"  # the key of mappings that name files and how to read them, rather than folders by target
 # Keys beside `files`; the first three go with every CSV file.
 OF_FILES = ("split", "columns", "outside", "box_classes", "crowds", "drop_shapes")
-_log = logging.getLogger("augrecipes")
 
 
 def as_table(
@@ -81,7 +77,7 @@ def as_table(
     if findings is None:
         noted.refuse()
         for note in noted.notes if annotated else ():
-            _log.warning("%s: %s", os.fsdecode(files or b""), note)
+            logger.warning("%s: %s", os.fsdecode(files or b""), note)
     return table
 
 
@@ -187,7 +183,7 @@ def absent_targets(recipe: Recipe, targets: Container[str]) -> list[str]:
 def warn_of_absent(recipe: Recipe, targets: Container[str]) -> None:
     """Log a warning where the recipe declares boxes or keypoints, and the data has none."""
     if absent := absent_targets(recipe, targets):
-        _log.warning(
+        logger.warning(
             "recipe %r declares %s, and the data has none: samples come without. Give annotations, or a CSV file "
             "with a column for them, or write `presence: required` to make this an error",
             recipe.name,

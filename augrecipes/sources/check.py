@@ -1,14 +1,12 @@
 """Checks of all the files of some data: they report every defect, where a dataset stops at the first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from augrecipes.compiler.run.labels import labels_of
+from augrecipes.compiler.run.input_values import labels_of
 from augrecipes.errors import DataError, Lines, counted
 from augrecipes.images import encoded, losses, reading
 from augrecipes.lint.meaning import mask_hint

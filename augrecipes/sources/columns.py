@@ -1,7 +1,5 @@
 """The table behind a dataset: paths, labels, boxes and so on of all samples, as arrays that pickle small."""
 
-from __future__ import annotations
-
 import math
 import re
 from abc import abstractmethod
@@ -74,7 +72,7 @@ class Ragged(SpawnShared):
             targets |= {key: part for key, part in parts if part.shape[1:] != (0,)}
         return targets
 
-    def take(self, keep: npt.NDArray[np.int64]) -> Ragged:
+    def take(self, keep: npt.NDArray[np.int64]) -> "Ragged":
         """The samples at the positions in `keep`."""
         index, offsets = group_indices(self.offsets, keep)
         labels, numbers = (None if column is None else column[index] for column in (self.labels, self.numbers))
@@ -173,7 +171,6 @@ class Columns(SpawnShared):
     @classmethod
     def stored(cls, paths: Mapping[str, PathTable], columns: Mapping[str, Any], **common: Any) -> Self:
         """The table of a packed store, from its targets' paths, its columns, and the fields common to all kinds."""
-        del columns
         files = {name: table for name, table in paths.items() if name != "mask"}
         return cls(files=files, masks=paths.get("mask"), **common)
 
@@ -232,7 +229,6 @@ class Columns(SpawnShared):
 
     def label_of(self, unit: int) -> int | None:
         """The label that is read with a unit; None where `labels` has it, or there is none."""
-        del unit
         return None
 
     def paths(self, unit: int) -> dict[str, str]:

@@ -24,10 +24,7 @@ first. `class_to_idx` has the number of each class.
 The file is UTF-8, with or without a byte order mark, separated by commas, semicolons or tabs. Empty lines are skipped.
 """
 
-from __future__ import annotations
-
 import csv
-import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +36,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, logger
 from augrecipes.remote import place_of
 from augrecipes.sources.columns import number
 from augrecipes.sources.defects import Findings, Problem
@@ -51,7 +48,6 @@ CLASS = "label:"  # the prefix of their names in CsvRows
 _SHORT = 24  # characters
 _LONGEST = 1 << 30  # characters of a field, which may hold thousands of boxes
 _BOX_A_ROW = [{*names.split()} for names in ("x_min y_min x_max y_max", "xmin ymin xmax ymax", "x1 y1 x2 y2")]
-_log = logging.getLogger("augrecipes")
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class CsvRows:
         """`FILE:LINE` of a row."""
         return f"{self.path}:{self.lines[row]}"
 
-    def select(self, keep: Iterable[int]) -> CsvRows:
+    def select(self, keep: Iterable[int]) -> "CsvRows":
         """The rows at the positions in `keep`."""
         keep = list(keep)
         columns = {name: [values[i] for i in keep] for name, values in self.columns.items()}
@@ -303,7 +299,7 @@ def _header(
         raise DataError(f"no column {_marked(missing)}; {there}", where)
     if unread := [column for column in columns if column and column not in known]:
         text = "%s: columns that are not read: %s (known: %s)"
-        _log.warning(text, where.rpartition(":")[0], ", ".join(unread), ", ".join(known))
+        logger.warning(text, where.rpartition(":")[0], ", ".join(unread), ", ".join(known))
     return columns
 
 

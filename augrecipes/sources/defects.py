@@ -1,7 +1,5 @@
 """Defects of data: of files, records and samples, found by the rules of a recipe, collected and reported together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ import numpy.typing as npt
 from augrecipes.errors import DataError, Lines, counted, harmless, listed
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.losses import find_loss
-from augrecipes.images.profiles import PROFILE, foreign_profile
+from augrecipes.images.pixels import PROFILE, foreign_profile
 from augrecipes.images.reading import MaybeHeader
 from augrecipes.ops import records, registry
 from augrecipes.recipe.model import Inputs, Mode, Recipe, Step

@@ -9,8 +9,6 @@ numbers such as depth. Other arrays are read from `.npy` files: vectors and norm
 (N, H, W), floats H×W.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from io import BytesIO

@@ -4,8 +4,6 @@ Masks have the images' names, up to the extension, in folders of their own; or a
 names from the images', such as `masks/{stem}_mask.png`, or `{stem}_mask.png` beside the images.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The table of a user's own source, whose samples are read from the source, not from files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

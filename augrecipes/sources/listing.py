@@ -15,10 +15,7 @@ The key is the device and inode of the root, so that the entry is valid for any 
 is damaged in any way, the folders are scanned.
 """
 
-from __future__ import annotations
-
 import contextlib
-import logging
 import os
 import re
 from collections.abc import Iterable
@@ -27,15 +24,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from augrecipes import cache as caches
-from augrecipes.errors import DataError, counted
+from augrecipes.errors import DataError, counted, logger
 from augrecipes.paths import EXTENSIONS, SKIPPED, is_image
 from augrecipes.remote import RemotePath, remote_place
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.names import is_folder
 from augrecipes.sources.paths import PathLike, PathTable
 from augrecipes.sources.stacks import holds_stacks
-
-_log = logging.getLogger("augrecipes")
 
 Layout = Literal["auto", "classes", "flat"]
 
@@ -122,10 +117,10 @@ def list_folders(
 
 def _log_classes(root: str, names: tuple[str, ...], *, asks: bool) -> None:
     """Log the classes; warn where they look like splits of a data set, or are a single folder."""
-    _log.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
+    logger.info("%s: %s: %s", root, counted(len(names), "class"), ", ".join(names))
     if asks and (len(names) == 1 or all(map(_SPLITS.match, names))):
         what = "%s: no classes but %s: is that meant? Then say layout='classes'. Else give %s/%s, or layout='flat'"
-        _log.warning(what, root, " and ".join(names), root, names[0])
+        logger.warning(what, root, " and ".join(names), root, names[0])
 
 
 def _names(joined: bytes) -> list[bytes]:
@@ -153,12 +148,12 @@ def _list_one(root: bytes, *, cache: bool, layout: Layout, stacks: bool) -> dict
             "%s: %s directly in this folder and %d in its subfolders: all are taken, without classes. layout='classes' "
             "makes classes of the subfolders and leaves out the rest; layout='flat' says that this is meant"
         )
-        _log.warning(what, name, counted(direct, "image"), deeper)
+        logger.warning(what, name, counted(direct, "image"), deeper)
     if not (direct or deeper if flat else deeper):
         raise DataError("no images in this folder" + ("" if flat else "'s subfolders"), path=name)
     if not flat and here[0][1].files:
         first = os.fsdecode(_names(here[0][1].files)[0])
-        _log.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
+        logger.warning("%s: %s beside the folders, not read (%s first)", name, counted(direct, "image"), first)
     return {None: every} if flat else dict(sorted(below.items()))
 
 

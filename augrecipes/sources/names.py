@@ -1,8 +1,5 @@
 """Matching of file names: files of one scene are found by name templates."""
 
-from __future__ import annotations
-
-import logging
 import os
 import re
 import unicodedata
@@ -10,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Container, Mapping
 from typing import TypeAlias, TypeVar
 
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, logger
 from augrecipes.paths import EXTENSIONS, is_image
 
-_log = logging.getLogger("augrecipes")
 SceneName = tuple[str, str]  # its folder, and its name there
 T = TypeVar("T")
 Scenes: TypeAlias = dict[SceneName, list[T]]
@@ -27,7 +23,7 @@ def is_folder(entry: os.DirEntry[bytes]) -> bool:
         return entry.is_dir()
     except OSError as error:
         if not is_image(entry.name):
-            _log.warning("%s: passed over: %s", os.fsdecode(entry.path), error.strerror)
+            logger.warning("%s: passed over: %s", os.fsdecode(entry.path), error.strerror)
         return False
 
 

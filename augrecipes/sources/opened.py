@@ -1,7 +1,5 @@
 """OpenedSource: any kind of source as one interface (objects with items, columns, functions, archives, files)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

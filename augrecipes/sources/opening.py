@@ -1,7 +1,5 @@
 """Opening of data that users name in Python or on the command line: lists it as the Datasets do, decodes nothing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

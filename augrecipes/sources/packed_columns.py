@@ -10,8 +10,6 @@ targets (`targets:`) other than images are stored as masks, H×W: the channels o
 several masks stacked vertically.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast

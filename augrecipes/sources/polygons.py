@@ -4,8 +4,6 @@ The value of a pixel is the label of its object plus 1; 0 is background. Later o
 pixel belongs to a polygon if its centre lies inside; OpenCV's and Pillow's fills would add the outline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Sample: the input of a pipeline; RecipeSource: reads samples for a recipe. Free of torch."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -52,7 +50,7 @@ class Sample:
             raise (error if error.path else error.with_path(self.path)) from error.__cause__
         return result
 
-    def as_dtype(self, dtype: Dtype) -> Sample:
+    def as_dtype(self, dtype: Dtype) -> "Sample":
         """The sample with its uint8 images (0..255) as float32 (0..1) if `dtype` is float32; else the sample itself."""
         if dtype != "float32":
             return self
@@ -169,7 +167,6 @@ class RecipeSource(Source):
             undecoded: leave images encoded, for a plan that decodes only the window that it needs.
             names: the targets to read; None: all.
         """
-        del epoch
         targets, beside = self.table.parts(k, self.inputs, undecoded=undecoded, names=names, **self.decode)
         self._check_channels(k, targets)
         return targets | self.stains_of(k), beside
@@ -259,8 +256,7 @@ class DatasetView:
 
     def sample(self, k: int, tile: int = 0, epoch: int | None = None) -> Sample:
         """Sample k, or one of its tiles; a DataError names the file that cannot be read."""
-        sample: Sample = self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
-        return sample
+        return self.dataset.given(self.positions[k], epoch=epoch, tile=tile)
 
     @property
     def epochs(self) -> int:

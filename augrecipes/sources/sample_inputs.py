@@ -3,8 +3,6 @@
 Neither Pillow nor torch is imported: whoever passes one of their images has imported them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Source: the interface of everything that yields samples (columns, a length, and `read`)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Stacks of frames: a sample is a file of several images, or a folder of frames; and the masks of frames."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Collection, Sequence

@@ -4,8 +4,6 @@ The subset is spread evenly over all tiles of the bag, sorted by name: it does n
 or the order of rows.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

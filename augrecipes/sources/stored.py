@@ -1,7 +1,5 @@
 """Packed stores as sources: checks that a recipe may read a store, the remaining recipe, and the stored samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -11,8 +11,6 @@ under its final name is complete, even if a process was killed. The least recent
 that have it mapped keep their mapping. Only files that are being fetched may exceed the bound.
 """
 
-from __future__ import annotations
-
 import glob
 import mmap
 import os

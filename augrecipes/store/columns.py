@@ -3,8 +3,6 @@
 Some are the caller's; the store's own describe the items of each target.
 """
 
-from __future__ import annotations
-
 import io
 import mmap
 import re
@@ -47,7 +45,7 @@ class Texts:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Texts:
+    def of(cls, texts: Sequence[str]) -> "Texts":
         """Encode `texts`."""
         encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
         offsets = np.zeros(len(encoded) + 1, np.int64)

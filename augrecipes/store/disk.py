@@ -1,7 +1,5 @@
 """Write, sync, map and lock the files of a store; failures are StoreErrors that name the file."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -8,8 +8,6 @@ coefficients (`augrecipes.packing.bake.canonical_jpeg`), which loses nothing. Ot
 percent more bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -56,11 +54,11 @@ class StoreFormat:
     alignment: int = 1
     encode: Callable[[NDArray[Any], int], bytes] | None = None
     decode: Callable[[memoryview, int], NDArray[Any]] | None = None
-    masks: StoreFormat | None = None
+    masks: "StoreFormat | None" = None
     lossless: bool = False
     undecoded: Callable[[memoryview, str], Any] | None = None
 
-    def for_role(self, role: Role) -> StoreFormat:
+    def for_role(self, role: Role) -> "StoreFormat":
         """Return the format that targets of `role` are kept in."""
         return self.masks if role == "mask" and self.masks else self
 

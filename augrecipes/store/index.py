@@ -3,8 +3,6 @@
 No field of it is used before `check` has validated it against a schema.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

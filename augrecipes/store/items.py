@@ -1,7 +1,5 @@
 """Read the items of one target: their files, where each begins, its shape and dtype, and its array."""
 
-from __future__ import annotations
-
 import mmap
 from bisect import bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """Open and read a packed store: in a local folder, or at an address, whose files are fetched whole."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Mapping, Sequence
@@ -146,7 +144,6 @@ class Store:
 
 def _map_local(folder: Path, name: str, size: int, checksum: int) -> mmap.mmap | bytes:
     """Map a file of a local folder; its items are compared with their checksums when they are read, if at all."""
-    del checksum
     path = folder / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise StoreError("is a link that leaves the store: copy the file itself", str(path))

@@ -13,8 +13,6 @@ An interrupted run resumes after its last complete shard. Nothing in here is tru
 and compared with their checksums first.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

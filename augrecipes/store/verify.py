@@ -1,7 +1,5 @@
 """Verify a store: read all of it, and report the bytes that differ from what was written."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

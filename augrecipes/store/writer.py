@@ -3,8 +3,6 @@
 A remote store is written in the cache folder, and uploaded in the end, the index last.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -180,7 +178,7 @@ class StoreWriter:
             self._open = None
         self._lock.release()
 
-    def __enter__(self) -> StoreWriter:
+    def __enter__(self) -> "StoreWriter":
         return self
 
     def __exit__(self, *_: object) -> None:

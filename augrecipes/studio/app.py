@@ -5,12 +5,9 @@ So the Host must be this server's, port included, the Origin absent or the same,
 header, which another page cannot set without a CORS preflight; this server answers none.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json
-import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from augrecipes.errors import AugrecipesError
+from augrecipes.errors import AugrecipesError, logger
 from augrecipes.studio import compare, editing, file, requests
 from augrecipes.studio.draws import draws, stages
 from augrecipes.studio.requests import RecipeRequest, Refused, ViewRequest, parsed
@@ -51,10 +48,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _PAGE = Path(__file__).parent / "page"  # the page's own files
-_log = logging.getLogger("augrecipes")
 
 
-def application(studio: Studio, hosts: Iterable[str]) -> Guard:
+def application(studio: Studio, hosts: Iterable[str]) -> "Guard":
     """The ASGI application of a studio.
 
     Args:
@@ -98,7 +94,7 @@ def application(studio: Studio, hosts: Iterable[str]) -> Guard:
                     async for line in studio.threads.stream(turn, pieces, lanes):
                         yield encoded(line) + b"\n"
                 except Exception as error:  # a fault of the studio: report it and keep serving
-                    _log.exception("%s failed", path)
+                    logger.exception("%s failed", path)
                     yield encoded({"error": {"code": "internal", "message": repr(error), "fix": ""}}) + b"\n"
                 yield encoded({"done": not turn.superseded}) + b"\n"
 

@@ -1,7 +1,5 @@
 """Comparisons: the least and the most that a step can do, two recipes, and times with and without optimisation."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +17,7 @@ from augrecipes.diff import diff
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.machine import cores
 from augrecipes.ops import groups, registry
-from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Arguments
 from augrecipes.preview.display import RgbImage, amplified, resize_to, rgb_of_input, rgb_of_output, within
 from augrecipes.recipe.model import UINT8_HWC, Inputs, Output, Step
 from augrecipes.studio import editing, file, requests

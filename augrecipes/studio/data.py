@@ -1,7 +1,5 @@
 """The studio's data: opened once for each way that recipes read them, then read and cached sample by sample."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

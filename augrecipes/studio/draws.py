@@ -1,7 +1,5 @@
 """Streamed views: samples as the recipe makes them, and one sample after each step."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """A recipe's text in the editor: its problems and their fixes, its steps, and changes by sliders."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

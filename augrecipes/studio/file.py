@@ -1,7 +1,5 @@
 """The page's files: the recipe on disk, imports and exports; and the data's names, the schema and the gallery."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import json

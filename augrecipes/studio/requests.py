@@ -1,7 +1,5 @@
 """Models of the page's requests, and the errors that answer bad ones."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,7 +24,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         self.status, self.code, self.message, self.fix, self.more = status, code, message, fix, more
 
     @classmethod
-    def of(cls, error: AugrecipesError | Refused) -> Refused:
+    def of(cls, error: "AugrecipesError | Refused") -> "Refused":
         """Convert an error of a recipe or of the data."""
         if isinstance(error, Refused):
             return error

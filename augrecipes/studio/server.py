@@ -1,7 +1,5 @@
 """The studio's server on this machine's loopback, from the command line and in notebooks."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import socket

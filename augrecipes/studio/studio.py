@@ -1,7 +1,5 @@
 """The state of a studio: recipe file, data, caches, and threads whose work newer requests cancel."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets
@@ -81,8 +79,7 @@ class WorkThreads:
         """Run `work` in a thread and return its result; EndedError if its turn ends first."""
         async with aclosing(self.stream(turn or WorkTurn(), [lambda emit: emit(work())], 1)) as results:
             async for result in results:
-                first: T = result
-                return first
+                return result
         raise EndedError
 
     async def stream(self, turn: WorkTurn, pieces: Iterable[Piece], lanes: int | None = None) -> AsyncGenerator[Any]:

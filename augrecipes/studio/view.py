@@ -1,7 +1,5 @@
 """A request's recipe applied to the data: which steps run, which samples are shown, and their images as PNGs."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ then the more promising half twice as many, and so on. Promising here means clos
 from the whole recipe is large relative to its noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
@@ -73,7 +71,7 @@ def _without(recipe: Recipe, step: Step) -> Recipe:
     """Remove a step, or put its evaluation counterpart there where images would otherwise change size."""
     arm = without_step(recipe, "train", step)
     instead = label(steps_of(derive((step,), recipe.scales.plain())), step.site)
-    keeps_size = not _size_problem(recipe, arm) or step.name in [each.name for each in instead]
+    keeps_size = not _size_problem(recipe, arm) or step.name in [other.name for other in instead]
     return arm if keeps_size else without_step(recipe, "train", step, instead)
 
 
@@ -100,7 +98,7 @@ def _reason(recipe: Recipe, arm: Recipe, step: Step, parent: Step | None, attemp
 def _size_problem(recipe: Recipe, arm: Recipe) -> str:
     """Say how the size after the training steps changes in an arm; empty where it stays."""
     size, other = (
-        reduce(lambda size, step: after(step, size), next(on_one_grid(each)), arriving(each)) for each in (recipe, arm)
+        reduce(lambda size, step: after(step, size), next(on_one_grid(r)), arriving(r)) for r in (recipe, arm)
     )
     if not size.exact or (size.low, size.high) == (other.low, other.high):
         return ""

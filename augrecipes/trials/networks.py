@@ -1,7 +1,5 @@
 """The networks of trials: plain ones of 190,000 to 340,000 parameters, trained many times within minutes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -69,8 +67,7 @@ class ConvNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits."""
-        logits: Tensor = self.classes(self.embed(images))
-        return logits
+        return self.classes(self.embed(images))
 
 
 class AttentionBag(nn.Module):
@@ -91,8 +88,7 @@ class AttentionBag(nn.Module):
         attention = self.weight(torch.tanh(self.value(embeddings)) * torch.sigmoid(self.gate(embeddings)))[..., 0]
         if padding is not None:
             attention = attention.masked_fill(padding, -torch.inf)
-        logits: Tensor = self.tiles.classes((attention.softmax(1)[..., None] * embeddings).sum(1))
-        return logits
+        return self.tiles.classes((attention.softmax(1)[..., None] * embeddings).sum(1))
 
 
 class UNet(nn.Module):

@@ -1,6 +1,4 @@
-"""The HTML page of a trial, with `bench`'s measurements of the same recipes below the results."""
-
-from __future__ import annotations
+"""The HTML page of a trial: results, the samples on which networks do worst, and `bench`'s measurements."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,14 +12,58 @@ from augrecipes.bench.run import Options, bench
 from augrecipes.bench.scales import LinearScale, has_place
 from augrecipes.bench.sides import Setting
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.errors import AugrecipesError
+from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.paths import write_file
+from augrecipes.preview.cells import CellGroup, SheetRow
+from augrecipes.preview.display import rgb_of_input, size_text, within
+from augrecipes.preview.rows import annotated, images_of, left_out
 from augrecipes.preview.sheet import Sheet
+from augrecipes.preview.stretch import stretch_of
 from augrecipes.progress import Parts
 from augrecipes.recipe.model import Recipe
 from augrecipes.trials import tables
-from augrecipes.trials.record import CurvePoint, SeedEstimate, Trial
-from augrecipes.trials.sheets import worst_sheet
+from augrecipes.trials.record import CurvePoint, RecipeResult, SeedEstimate, Trial, WorstSample
+from augrecipes.trials.tables import score_text
+
+_SHOWN, _TILES = 9, 4  # samples of a sheet, and tiles of a bag
+_LARGEST = 768  # px of an image that is kept to be shown
+
+
+def worst_sheet(result: RecipeResult, dataset: RecipeDataset) -> Sheet:
+    """Show a recipe's worst samples as they are read: masks over images, the images of a pair, or tiles of a bag.
+
+    Args:
+        result: names the samples.
+        dataset: the validation samples.
+
+    Returns:
+        The sheet; it has no rows where there are no such samples, or none can be read.
+    """
+    groups, skipped = [], []
+    for sample in result.worst[:_SHOWN]:
+        try:
+            groups.append(_group(sample, len(result.scores), dataset))
+        except DataError as error:
+            skipped.append(error if error.path else error.with_path(sample.path))
+    return Sheet([SheetRow(groups)] if groups else [], result.name, footers=left_out(skipped), narrow=True)
+
+
+def _group(worst: WorstSample, seeds: int, dataset: RecipeDataset) -> CellGroup:
+    """The images of a sample, under the name of its file, and below them what the seeds predicted."""
+    recipe = dataset.recipe
+    count = len(dataset.table.units_of(dataset.sample_keys.row(worst.index)))
+    cells = []
+    for tile in sorted({k * count // _TILES for k in range(_TILES)}):
+        sample = dataset.given(worst.index, tile=tile)
+        for _, name, image, on_it in images_of(sample.targets, sample.images):
+            shown = within(rgb_of_input(image, stretch_of([image], recipe.inputs)), _LARGEST)
+            mask = {"mask": on_it["mask"]} if "mask" in on_it else {}
+            cells.append(annotated(shown, mask, recipe, caption=f"{name} {size_text(image)}" * recipe.facts.scales))
+    score = score_text("dB" if recipe.facts.scales else "", worst.score)
+    if worst.truth:
+        score = f"{worst.truth} → {worst.predicted or '?'} · {round(worst.score * seeds)} of {seeds} right"
+    return CellGroup(cells, Path(worst.path or sample.path).name, notes=[score])
+
 
 RECORD = "trial.json"
 _SHARE, _MOST_SECONDS = 0.03, 10.0  # of the trial's minutes, and at most, for bench's part
@@ -50,7 +92,7 @@ def write_page(
     """
     usable_folder(folder)
     write(trial, folder / RECORD)
-    sheets = {one.name: worst_sheet(one, valid[one.name]) for one in trial.recipes if one.name in valid}
+    sheets = {result.name: worst_sheet(result, valid[result.name]) for result in trial.recipes if result.name in valid}
     seconds = min(_MOST_SECONDS, 60 * trial.plan.minutes * _SHARE / len(recipes))
     try:
         measured = bench(recipes, setting, Options(seconds=seconds), advance)
@@ -68,7 +110,7 @@ def page(trial: Trial, sheets: Mapping[str, Sheet]) -> str:
 
 def estimates_scale(estimates: Iterable[SeedEstimate], *more: Iterable[float], times: float = 1) -> LinearScale:
     """Build a scale that holds means, their intervals, and more values."""
-    ends = [end for one in estimates for end in (one.mean, one.low, one.high)]
+    ends = [end for estimate in estimates for end in (estimate.mean, estimate.low, estimate.high)]
     return LinearScale([*ends, *(value for values in more for value in values)], times)
 
 

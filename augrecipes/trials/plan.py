@@ -1,7 +1,5 @@
 """Plan how much training fits into the minutes of a trial, from a short rehearsal of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -43,18 +41,18 @@ def rehearse(
     first = trainees[0]
     part = np.arange(min(len(first.valid), _LEAST_SCORED))
     runs: list[TrainingResult] = []
-    for one in trainees:
-        short = replace(one, valid=one.valid.subset(part), augmented={})
+    for trainee in trainees:
+        short = replace(trainee, valid=trainee.valid.subset(part), augmented={})
         if not runs:
             trainer.train(short, 0, 2, 1)  # a warm-up, not measured
         runs.append(trainer.train(short, 0, _STEPS, 1))
         if elapsed() > _REHEARSED * 60 * minutes:
             break
-    each = len(trainees) / len(runs)
-    step = each * sum(run.step_seconds for run in runs)
-    start = each * sum(run.seconds - run.train_seconds - run.valid_seconds * len(part) for run in runs)
-    by_sample = each * sum(run.valid_seconds for run in runs)
-    once = by_sample / len(trainees) * sum(len(one.augmented) for one in trainees)
+    scale = len(trainees) / len(runs)
+    step = scale * sum(run.step_seconds for run in runs)
+    start = scale * sum(run.seconds - run.train_seconds - run.valid_seconds * len(part) for run in runs)
+    by_sample = scale * sum(run.valid_seconds for run in runs)
+    once = by_sample / len(trainees) * sum(len(trainee.augmented) for trainee in trainees)
     most = min(len(first.valid), _MOST_SCORED)
     steps_per_epoch = max(1, len(first.train) // trainer.batch_size)
     seconds = _USABLE * (60 * minutes - elapsed())

@@ -1,7 +1,5 @@
 """The record of a trial: what the terminal, `--json` and the page show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -196,10 +194,9 @@ class Trial(Displayed):
     seconds: float = 0.0
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{one.name} {one.score.mean:.3g}" for one in self.recipes)
+        scores = ", ".join(f"{result.name} {result.score.mean:.3g}" for result in self.recipes)
         return harmless(f"<Trial of {counted(self.plan.seeds, 'seed')}, {self.metric}: {scores}>")
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers; what is not finite is null."""
-        report: dict[str, Any] = to_plain(self)
-        return report
+        return to_plain(self)

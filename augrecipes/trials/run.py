@@ -1,7 +1,5 @@
 """Run a trial: train the same small network under each recipe, seed by seed, and compare the scores."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -113,12 +111,12 @@ class TrialRun:
         if ablate:
             named, self._obstacles = arms(next(iter(named.values())), lambda arm: read_some(arm, data, masks))
         trainees = self._trainees = open_trainees(named, data, valid, masks, valid_masks)
-        one = next(iter(trainees.by_digest.values()))
-        lesson = lesson_of(task, one.train, one.valid)
+        trainee = next(iter(trainees.by_digest.values()))
+        lesson = lesson_of(task, trainee.train, trainee.valid)
         module = UserModule("augrecipes.trials.networks", lesson.network, networks, BenchError)
         if model is not None:
             module = open_module(model, "make", "network:", BenchError)
-        batch_size = max(1, min(lesson.batch_size, len(one.train) // 4))
+        batch_size = max(1, min(lesson.batch_size, len(trainee.train) // 4))
         self._trainer = Trainer(lesson, device_of(device), batch_size, module)
         others = len(trainees.recipes) - 1
         self._pairs = others if ablate else others * (others + 1) // 2
@@ -127,7 +125,7 @@ class TrialRun:
         self._key = self._digest({**limits, "ablate": ablate})
         plan = self._plan = self._plan_trial(limits)
         announce(plan, lesson.unit)
-        trainees.score(spread_out(len(one.valid), plan.valid))
+        trainees.score(spread_out(len(trainee.valid), plan.valid))
         runs = self._run()
         self.valid = {name: trainees.by_digest[recipe.digest].valid for name, recipe in trainees.recipes.items()}
         names = [*trainees.recipes]
@@ -193,7 +191,7 @@ class TrialRun:
         return rungs(seeds, len(self._trainees.recipes) - 1) if self._ablate else (seeds,)
 
     def _scores(self, runs: Mapping[str, list[TrainingResult]]) -> dict[str, list[float]]:
-        return {name: [run.score for run in runs[each.digest]] for name, each in self._trainees.recipes.items()}
+        return {name: [run.score for run in runs[recipe.digest]] for name, recipe in self._trainees.recipes.items()}
 
     def _training(self, key: str, seed: int) -> TrainingResult:
         """Train once, or take the result from the cache."""
@@ -209,17 +207,17 @@ class TrialRun:
         if module.content is not networks:
             return f"{module.place}:{module.name}"
         network = self._trainer.network(3)
-        return f"{module.name}, {sum(each.numel() for each in network.parameters()):,} parameters"
+        return f"{module.name}, {sum(tensor.numel() for tensor in network.parameters()):,} parameters"
 
     def _result(self, name: str, runs: Mapping[str, list[TrainingResult]]) -> RecipeResult:
         recipe = self._trainees.recipes[name]
         mine, clean = runs[recipe.digest], runs[self._trainees.clean[name]]
-        affinity = [one.augmented[recipe.digest] / one.score if one.score else np.nan for one in clean[: len(mine)]]
-        diversity = [one.loss / plain.loss if plain.loss else np.nan for one, plain in zip(mine, clean, strict=False)]
-        scores, epochs = tuple(one.score for one in mine), self._plan.epochs / self._plan.steps
-        curve = (np.mean(point, 0).tolist() for point in zip(*(one.curve for one in mine), strict=True))
-        waiting, seconds = (sum(getattr(one, part) for one in mine) for part in ("waiting_seconds", "train_seconds"))
-        classes = np.ma.masked_invalid([one.classes for one in mine]).mean(0).filled(np.nan).tolist()
+        affinity = [run.augmented[recipe.digest] / run.score if run.score else np.nan for run in clean[: len(mine)]]
+        diversity = [run.loss / plain.loss if plain.loss else np.nan for run, plain in zip(mine, clean, strict=False)]
+        scores, epochs = tuple(run.score for run in mine), self._plan.epochs / self._plan.steps
+        curve = (np.mean(point, 0).tolist() for point in zip(*(run.curve for run in mine), strict=True))
+        waiting, seconds = (sum(getattr(run, part) for run in mine) for part in ("waiting_seconds", "train_seconds"))
+        classes = np.ma.masked_invalid([run.classes for run in mine]).mean(0).filled(np.nan).tolist()
         return RecipeResult(
             name=name, digest=recipe.digest, text=to_yaml(recipe), score=estimate(scores), scores=scores,
             affinity=estimate(affinity), diversity=estimate(diversity),
@@ -232,10 +230,10 @@ class TrialRun:
     def _worst(self, name: str, runs: Sequence[TrainingResult]) -> tuple[WorstSample, ...]:
         """The validation samples with the lowest scores; the higher loss breaks ties."""
         dataset, classes = self.valid[name], self._trainer.lesson.classes
-        scores, losses = (np.mean([getattr(one, part) for one in runs], 0) for part in ("scores", "losses"))
+        scores, losses = (np.mean([getattr(run, part) for run in runs], 0) for part in ("scores", "losses"))
         worst = []
         for k in np.lexsort((-losses, scores))[:_WORST].tolist():
-            votes = Counter(one.predicted[k] for one in runs if one.predicted)
+            votes = Counter(run.predicted[k] for run in runs if run.predicted)
             predicted = classes[votes.most_common(1)[0][0]] if votes else ""
             truth = classes[int(dataset.labels[k])] if votes and dataset.labels is not None else ""
             worst.append(WorstSample(k, dataset.path(k), float(scores[k]), float(losses[k]), truth, predicted))
@@ -258,12 +256,12 @@ class TrialRun:
             yield f"{name} has no eval section: it is scored by its steps without what is random, as eval: derived"
         yield from (f"{step} stays: {reason}" for step, reason in self._obstacles)
         same = Counter(recipe.digest for recipe in recipes.values())
-        for names in ([name for name, one in recipes.items() if one.digest == key] for key, n in same.items() if n > 1):
+        for names in ([name for name, r in recipes.items() if r.digest == key] for key, n in same.items() if n > 1):
             yield f"{' and '.join(names)} do the same: one training serves them all"
-        if any(one.eval != other.eval for one, other in pairwise(recipes.values())):
+        if any(a.eval != b.eval for a, b in pairwise(recipes.values())):
             yield "recipes have different eval sections: each is scored by its own"
         if any(recipe.facts.tiles for recipe in recipes.values()):
-            yield f"of each bag at most {MOST_TILES} tiles are looked at"
+            yield f"of each bag at most {MOST_TILES} tiles are read"
 
 
 def _cached(name: str, record: type[T]) -> T | None:

@@ -3,8 +3,6 @@
 All random numbers here have fixed seeds: the same scores give the same results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -173,7 +171,7 @@ def compare(
     ]  # fmt: skip
     by_seed = [[x - y for x, y in zip(scores[a], scores[b], strict=False)] for a, b in pairs]
     alpha = ALPHA / max(len(rungs), 1)
-    needed, ps = seeds_needed(len(pairs), alpha), holm([_smallest_p(each, rungs) for each in by_seed])
+    needed, ps = seeds_needed(len(pairs), alpha), holm([_smallest_p(differences, rungs) for differences in by_seed])
     verdicts = []
     for (a, b), differences, p in zip(pairs, map(_finite, by_seed), ps, strict=True):
         seeds, mean = len(differences), estimate(differences.tolist())

@@ -1,7 +1,5 @@
 """A trial as a report: verdicts in plain English, scores with affinity and diversity, curves, and classes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil, floor, isfinite, log10, nan
@@ -65,7 +63,7 @@ def _more_seeds(plan: TrialPlan, seeds: int, ran: int) -> str:
 
 def training_text(trial: Trial) -> str:
     """Say how much was trained, and how long it took."""
-    volume = _volume(trial.plan, max(len(one.scores) for one in trial.recipes))
+    volume = _volume(trial.plan, max(len(result.scores) for result in trial.recipes))
     minutes = f"{trial.seconds / 60:.1f} of {trial.plan.minutes:g} min"
     return f"{volume} of each recipe on {trial.plan.train:,} samples, in {minutes}"
 
@@ -122,12 +120,12 @@ def estimate_text(estimate: SeedEstimate | None, unit: str = "ratio") -> str:
 
 def verdict_lines(trial: Trial) -> list[str]:
     """Write one sentence for each decided pair, and those of `undecided_lines`."""
-    return [verdict_text(one, trial) for one in trial.verdicts if one.verdict is not None] + undecided_lines(trial)
+    return [verdict_text(v, trial) for v in trial.verdicts if v.verdict is not None] + undecided_lines(trial)
 
 
 def undecided_lines(trial: Trial) -> list[str]:
     """Say how many pairs the seeds cannot decide, and how many seeds it takes."""
-    undecided = Counter((one.seeds, one.needed) for one in trial.verdicts if one.verdict is None)
+    undecided = Counter((verdict.seeds, verdict.needed) for verdict in trial.verdicts if verdict.verdict is None)
     return [
         f"{counted(seeds, 'seed')} cannot decide {counted(pairs, 'pair')}; it takes {needed}: "
         f"{_more_seeds(trial.plan, needed, seeds)}"
@@ -136,7 +134,7 @@ def undecided_lines(trial: Trial) -> list[str]:
 
 
 def shown_difference(verdict: ScoreVerdict) -> SeedEstimate:
-    """The difference as the sentence states it: seen from the better recipe, or from the whole one."""
+    """The difference as the sentence states it: seen from the better recipe, or from the whole recipe."""
     if verdict.verdict == "b" and not ablated_step(verdict):
         return SeedEstimate(-verdict.difference, -verdict.high, -verdict.low)
     return SeedEstimate(verdict.difference, verdict.low, verdict.high)
@@ -164,17 +162,17 @@ def ablated_step(verdict: ScoreVerdict) -> str:
 
 def headline(trial: Trial) -> str:
     """Sum up a trial in a sentence: which recipe is better, which steps help, or that no difference was seen."""
-    lines, best = verdict_lines(trial), max(trial.recipes, key=lambda one: (isfinite(one.score.mean), one.score.mean))
-    decided = [one for one in trial.verdicts if one.verdict in ("a", "b")]
-    won = [(one.a, one.b) if one.verdict == "a" else (one.b, one.a) for one in decided]
-    if len(lines) < 2 or not any(one.verdict for one in trial.verdicts):
+    lines, best = verdict_lines(trial), max(trial.recipes, key=lambda r: (isfinite(r.score.mean), r.score.mean))
+    decided = [v for v in trial.verdicts if v.verdict in ("a", "b")]
+    won = [(v.a, v.b) if v.verdict == "a" else (v.b, v.a) for v in decided]
+    if len(lines) < 2 or not any(v.verdict for v in trial.verdicts):
         return (lines or [f"{best.name}: {trial.metric} {score_text(trial.unit, best.score.mean)}"])[-1]
     if not won:
         return f"{NO_DIFFERENCE} in any of {len(lines)} pairs"
     if any(map(ablated_step, trial.verdicts)):
-        steps = [(verb, [ablated_step(one) for one in trial.verdicts if one.verdict == verb[0]]) for verb in _VERBS]
+        steps = [(verb, [ablated_step(v) for v in trial.verdicts if v.verdict == verb[0]]) for verb in _VERBS]
         return "; ".join(f"{', '.join(some)} {verb[2:]}{'s' * (len(some) == 1)}" for verb, some in steps if some)
-    others = [one.name for one in trial.recipes if one is not best and (best.name, one.name) not in won]
+    others = [result.name for result in trial.recipes if result is not best and (best.name, result.name) not in won]
     if not others:
         return f"{best.name} is better than each of the {len(trial.recipes) - 1} others"
     return f"{best.name} scores highest of {len(trial.recipes)}, with {NO_DIFFERENCE} to {' and '.join(others)}"
@@ -182,24 +180,24 @@ def headline(trial: Trial) -> str:
 
 def _scores(trial: Trial) -> TextTable:
     """The table of scores, a row for each recipe; all curves share a scale."""
-    scale = LinearScale(point.score for one in trial.recipes for point in one.curve)
+    scale = LinearScale(point.score for result in trial.recipes for point in result.curve)
     rows = [
         [
-            one.name, estimate_text(one.score, trial.unit),
-            *(figures("ratio", ratio.mean)[0] if ratio else "" for ratio in (one.affinity, one.diversity)),
-            rate(one.samples_per_second), percent(one.waiting, 0), _sparkline(one.curve, scale),
+            result.name, estimate_text(result.score, trial.unit),
+            *(figures("ratio", ratio.mean)[0] if ratio else "" for ratio in (result.affinity, result.diversity)),
+            rate(result.samples_per_second), percent(result.waiting, 0), _sparkline(result.curve, scale),
         ]
-        for one in trial.recipes
+        for result in trial.recipes
     ]  # fmt: skip
     headings = ["", f"{trial.metric} {trial.unit or '%'}", "affinity", "diversity", "samples/s", "waiting", "curve"]
-    notes = [Note(DEFINITIONS, "", "faint")] * any(one.affinity or one.diversity for one in trial.recipes)
+    notes = [Note(DEFINITIONS, "", "faint")] * any(result.affinity or result.diversity for result in trial.recipes)
     return TextTable("Scores", headings, rows, right=range(1, 6), strong=(6,), notes=notes)
 
 
 def _sparkline(curve: Sequence[CurvePoint], scale: LinearScale) -> str:
     """Draw up to ten scores, the last among them, as block characters; a missing one is a gap."""
     scores = [point.score for point in curve[:: min(-len(curve) // _CURVE, -1)]][::-1]
-    return "".join(_BLOCKS[round(scale.place(one) * 0.07)] if has_place(one) else " " for one in scores)
+    return "".join(_BLOCKS[round(scale.place(score) * 0.07)] if has_place(score) else " " for score in scores)
 
 
 def class_names(trial: Trial) -> list[str]:
@@ -207,7 +205,7 @@ def class_names(trial: Trial) -> list[str]:
     names = dict.fromkeys(name for recipe in trial.recipes for name in recipe.classes)
 
     def sameness(name: str) -> float:
-        scores = [score for one in trial.recipes if has_place(score := one.classes.get(name, nan))]
-        return min(scores) - max(scores) if len(scores) > 1 else sum(scores)  # of one recipe the lowest first
+        scores = [score for result in trial.recipes if has_place(score := result.classes.get(name, nan))]
+        return min(scores) - max(scores) if len(scores) > 1 else sum(scores)  # of a single recipe the lowest first
 
     return sorted(names, key=sameness) if len(names) > CLASSES else [*names]

@@ -1,7 +1,5 @@
 """Open a trial's data under each of its recipes, and under each recipe without augmentation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +17,7 @@ from augrecipes.ops.records import op_record
 from augrecipes.recipe.derive import derive, steps_of
 from augrecipes.recipe.model import Recipe
 from augrecipes.sources.columns import ArrayTable
-from augrecipes.trials.split import split
+from augrecipes.trials.tasks import split
 from augrecipes.trials.training import Trainee
 
 MOST_TILES = 24  # of a bag

@@ -4,8 +4,6 @@ The seed sets the initial weights, the order of the samples and all draws, so th
 with the same number of threads, a training gives the same numbers every time.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Generator, Iterator, Mapping

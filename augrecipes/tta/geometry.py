@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from augrecipes.compiler.run.draw_without_pixels import StepMatrices
 from augrecipes.compiler.run.pipeline import Pipeline
-from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import DataError
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import D4, IDENTITY, Symmetry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import islice
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augrecipes.errors import DataError, counted
+from augrecipes.errors import DataError, counted, logger
 from augrecipes.ops.box_formats import corners_px, from_corners_px
 from augrecipes.ops.dihedral import Symmetry
 from augrecipes.ops.matrices import Matrix, Size, scaling, symmetry_matrix, translation
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 Arrays = list[np.ndarray]
 _SLACK = 0.25  # share of an overlap: boxes near its middle are kept in both windows, and fused
-_log = logging.getLogger("augrecipes")
 
 
 def mean(arrays: Arrays) -> np.ndarray:
@@ -172,7 +170,7 @@ def _stretched(finer: tuple[float, float], evaluation: Evaluation, view: Size) -
         raise DataError(f"a mask is H×W or C×H×W with its view's sides, and this one would be stretched by {factors}")
     if finer != (1, 1) and factors not in evaluation.stretches:
         evaluation.stretches.add(factors)
-        _log.warning("a mask is stretched by %s, rows by columns", factors)
+        logger.warning("a mask is stretched by %s, rows by columns", factors)
     return 1
 
 
@@ -217,7 +215,7 @@ def _with_area(corners: np.ndarray, *others: np.ndarray, log: bool = False) -> A
     """Boxes with some area, or with NaN, and the other arrays' rows for these."""
     flat = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
     if log and flat.any():
-        _log.warning("%s of no area left out of the fusion", counted(int(flat.sum()), "box"))
+        logger.warning("%s of no area left out of the fusion", counted(int(flat.sum()), "box"))
     return [rows[~flat] for rows in (corners, *others)]
 
 

@@ -1,7 +1,5 @@
 """Verifies that an optimised plan equals its recipe: runs samples through both and compares them law by law."""
 
-from __future__ import annotations
-
 from augrecipes.verify.contract import LAWS, Figure, SampleRef, Verification, Worst, number
 from augrecipes.verify.labels import label_safety
 from augrecipes.verify.run import render_worst, replay, verify

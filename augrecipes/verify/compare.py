@@ -1,7 +1,5 @@
 """Runs a sample through the plain and the optimised pipeline and measures their differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,16 +13,8 @@ from augrecipes.ops.records import op_record
 from augrecipes.preview.display import levels_of
 from augrecipes.recipe.model import Mode, Optimize, Output, Recipe
 from augrecipes.sources.sample import Sample
-from augrecipes.verify import variants
+from augrecipes.verify import likeness, variants
 from augrecipes.verify.contract import Metrics, Promise, SampleRef, promise_of
-from augrecipes.verify.likeness import (
-    MOST_LABELS_ELSEWHERE,
-    NoiseComparison,
-    allowed_motion,
-    content_apart,
-    labels_elsewhere,
-    motion_between,
-)
 
 # Rounding of outputs, in levels of 0..255; the float conversions of `none` and `fast` agree to 1e-6.
 _ROUNDING = {"uint8": 0.0, "uint16": 0.0, "float32": 1e-3, "float16": 0.15}
@@ -63,7 +53,7 @@ class Comparison:
     metrics: Metrics = field(default_factory=Metrics)
     _pipelines: dict[str, list[Any]] = field(default_factory=dict)
     _last: SampleRef = field(default_factory=lambda: SampleRef(0, 0))
-    _noise: dict[str, NoiseComparison] = field(default_factory=dict)
+    _noise: dict[str, likeness.NoiseComparison] = field(default_factory=dict)
 
     @property
     def steady(self) -> Recipe:
@@ -134,8 +124,8 @@ class Comparison:
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             motion, error, content = (0.0, 0.0, 0.0) if np.array_equal(a, b, equal_nan=True) else (np.inf, 0.0, np.inf)
         else:
-            (motion, error), content = motion_between(a, b), content_apart(a, b)
-        self.metrics.add(name, "motion", motion, place, limit=allowed_motion(error))
+            (motion, error), content = likeness.motion_between(a, b), likeness.content_apart(a, b)
+        self.metrics.add(name, "motion", motion, place, limit=likeness.allowed_motion(error))
         self.metrics.add(name, "content", content, place, limit=1.0)
 
     def _add_labels(self, source: NDArray[Any], plain: NDArray[Any], fast: NDArray[Any], place: SampleRef) -> None:
@@ -147,8 +137,8 @@ class Comparison:
         known = [np.ravel(labels) for labels in (source, plain, [*variants.fills(self.recipe, self.mode)])]
         unknown = np.setdiff1d(fast, np.concatenate(known))
         self.metrics.add("mask", "labels", float(len(unknown)), place, limit=0.0, share=share)
-        elsewhere = labels_elsewhere(plain, fast)
-        self.metrics.add("mask", "elsewhere", elsewhere, place, limit=MOST_LABELS_ELSEWHERE)
+        elsewhere = likeness.labels_elsewhere(plain, fast)
+        self.metrics.add("mask", "elsewhere", elsewhere, place, limit=likeness.MOST_LABELS_ELSEWHERE)
 
     def _compare_random(self, source: Sample, place: SampleRef) -> None:
         """Compare steps whose random numbers the plan makes: equal draws, and noise of the same distribution."""
@@ -162,7 +152,7 @@ class Comparison:
         for name in self.origins:
             output = recipe.outputs.get(name, recipe.output)
             levels = (levels_of(done[name], output) for done in (without, plain, fast))
-            self._noise.setdefault(name, NoiseComparison()).add(*levels)
+            self._noise.setdefault(name, likeness.NoiseComparison()).add(*levels)
             self._last = place
 
     def close(self) -> None:

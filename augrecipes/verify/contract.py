@@ -1,7 +1,5 @@
 """The contract of a plan, by the contracts of its rewrite rules, and what `verify` measured."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

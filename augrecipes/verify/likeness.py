@@ -6,8 +6,6 @@ squares, relative to the image's local variation), and the labels near each plac
 generators, of noise or of fields, are compared by their distributions over all samples.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from itertools import product

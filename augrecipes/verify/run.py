@@ -1,7 +1,5 @@
 """`verify` compares a recipe with the plan that the optimiser makes of it, and shows the worst samples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

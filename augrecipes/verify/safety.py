@@ -1,7 +1,5 @@
 """The result of `label_safety`, and its report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Maps a draw to its source: two ramps, x and y, run through the steps as further targets of the recipe."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 
 from augrecipes.compiler.compile import build
 from augrecipes.ops.dihedral import D4
-from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe.model import UINT8_HWC, Recipe
 from augrecipes.recipe.targets import Target
 from augrecipes.sources.sample import Sample

@@ -1,7 +1,5 @@
 """The result of `verify` as a report and as JSON."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ A step that is left out becomes a NoOp with the same label and probability, so t
 other step draws as before. The optimiser plans a variant anew, and may merge more steps than in the recipe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

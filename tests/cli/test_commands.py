@@ -17,7 +17,7 @@ import augrecipes as ar
 from augrecipes.cli.commands import COMMANDS
 from augrecipes.cli.terminal import paint, styled
 from augrecipes.compiler.explained import report_of
-from augrecipes.native.described import described
+from augrecipes.native.kernels import described
 from augrecipes.recipe.words import step_names
 
 

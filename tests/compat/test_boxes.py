@@ -10,8 +10,7 @@ from kernel_sets import EACH_SET, Spoilt, spoil_first, using
 
 from augrecipes.compat import boxes as module
 from augrecipes.compat.albumentations import A, BboxProcessor
-from augrecipes.compat.boxes import COMES, LEAVES, filter_boxes, prepare
-from augrecipes.compat.keypoints import PointRules
+from augrecipes.compat.boxes import COMES, LEAVES, PointRules, filter_boxes, prepare
 from augrecipes.errors import DataError
 from augrecipes.native.kernels import Library
 from augrecipes.ops.places import MatrixPlaces, StepGeometry

@@ -152,7 +152,7 @@ def test_explain_says_who_shares_what() -> None:
     shared = {row.site: row.how for row in ar.explain(recipe(SPOIL)).shared}
     assert shared == {
         "RandomCrop#1": "one window for lr, hr, whole cells of 1 : 4 px; its sizes are in pixels of lr",
-        "Degrade#1": "makes lr out of hr",
+        "Degrade#1": "makes lr from hr",
         "D4#1": "one draw for lr, hr",
     }
 

@@ -10,7 +10,7 @@ import torch
 from support.folders import BAGS, SIZES, bag_folders, draw
 
 import augrecipes as ar
-from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.kinds.bag.tiles import tiles_of
 from augrecipes.recipe.model import Bag
 from augrecipes.recipe.parse import parse_text
 

@@ -11,7 +11,7 @@ from support.checks import planted_faults, status
 
 import augrecipes as ar
 from augrecipes import cache
-from augrecipes.kinds.bag import foreground
+from augrecipes.kinds.bag import tiles
 from augrecipes.ops import registry
 
 LEAST_GREEN = 180  # of glass
@@ -153,8 +153,8 @@ def test_packed_sets_keep_what_was_chosen(root: Path, tmp_path: Path) -> None:
 
 def test_the_cache_holds_as_long_as_the_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said, looked = recipe(tissue="otsu"), []
-    thumbnail = foreground._thumbnail
-    monkeypatch.setattr(foreground, "_thumbnail", lambda path, how: looked.append(path) or thumbnail(path, how))
+    thumbnail = tiles._thumbnail
+    monkeypatch.setattr(tiles, "_thumbnail", lambda path, how: looked.append(path) or thumbnail(path, how))
     for share in (0.5, 0.2):  # shares are cached, not what is chosen by them
         ar.TileBags(root, said, min_tissue=share, on_error="skip")
         assert len(looked) == 9
@@ -219,14 +219,14 @@ test_planted_faults_are_caught = planted_faults(
     {
         "a threshold for each tile": (
             of_choosing,
-            (foreground, "_masks", lambda tiles, *_: np.array([
+            (tiles, "_masks", lambda tiles, *_: np.array([
                 (s := cv2.cvtColor(each, cv2.COLOR_RGB2HSV)[:, :, 1]) > cv2.threshold(s, 0, 255, cv2.THRESH_OTSU)[0]
                 for each in tiles
             ])),
         ),
-        "all white": (of_choosing, (foreground, "white_mask", lambda tiles: np.ones(tiles.shape[:3], bool))),
+        "all white": (of_choosing, (tiles, "white_mask", lambda tiles: np.ones(tiles.shape[:3], bool))),
         "mirrored shares": (
-            of_choosing, (foreground, "_masks", lambda tiles, *_: foreground.white_mask(tiles))
+            of_choosing, (tiles, "_masks", lambda pixels, *_: tiles.white_mask(pixels))
         ),
     },
     (AssertionError, ar.DataError, IndexError),

@@ -13,7 +13,7 @@ import augrecipes as ar
 from augrecipes.diff.images import compared
 from augrecipes.errors import DataError, RecipeError, StoreError
 from augrecipes.packing.run import pack
-from augrecipes.preview.scene import rgb_of_target
+from augrecipes.preview.overlay import rgb_of_target
 from augrecipes.recipe.model import Output
 from augrecipes.recipe.targets import Target
 from augrecipes.verify import verify

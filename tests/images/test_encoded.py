@@ -17,7 +17,7 @@ from support.encoded_images import FRACTIONS, JPEGS, Corners, Jpeg, corners_in, 
 from augrecipes import DataError, read_image
 from augrecipes.images import jpeg
 from augrecipes.images.encoded import Encoded, encoded, open_encoded
-from augrecipes.native.libjpeg import codec
+from augrecipes.native.kernels import codec
 
 IMAGES = pictures.all_images()
 

@@ -19,7 +19,7 @@ from augrecipes.images import encoded, jpeg
 from augrecipes.images.reading import FORMATS, read_header, sniff
 from augrecipes.kinds.bag.reader import check as check_bags
 from augrecipes.kinds.image.reader import check as check_images
-from augrecipes.native.libjpeg import codec
+from augrecipes.native.kernels import codec
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.files import decode_mask, read_image, read_mask
 

@@ -27,7 +27,7 @@ from augrecipes.errors import DataError
 from augrecipes.images import jpeg
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.native import build
-from augrecipes.native.libjpeg import Window, codec, opened
+from augrecipes.native.kernels import Window, codec, opened
 
 pytestmark = pytest.mark.skipif(codec() is None, reason="built without libjpeg-turbo")
 KNOWN: list[Layout] = [

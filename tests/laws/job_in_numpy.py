@@ -168,7 +168,7 @@ class Picture:
         if kind == LINEAR:
             self.matrix([n[4 * c : 4 * c + 4] for c in range(3)])
         elif kind == CONTRAST:
-            self.settle_what_clips()
+            self.apply_if_clipping()
             means = [float(self.levels[..., c].sum(dtype=np.int64)) / (self.levels.size // 3) for c in range(3)]
             mean = 0.0
             for c in range(3):
@@ -197,7 +197,7 @@ class Picture:
             self.levels[top:bottom, left:right] = turned(part, hue, saturation, value, np.rint)
 
     def matrix(self, rows: list[list[float]]) -> None:
-        self.settle_what_clips()
+        self.apply_if_clipping()
         now = self.rows
         if now is not None:
             rows = [
@@ -206,7 +206,7 @@ class Picture:
             ]
         self.rows = rows
 
-    def settle_what_clips(self) -> None:
+    def apply_if_clipping(self) -> None:
         low, high = float(self.levels.min()), float(self.levels.max())
         for r in self.rows or []:
             least = most = r[3]
@@ -221,7 +221,7 @@ class Picture:
         height, width = self.levels.shape[:2]
         if min(height, width) < 2 * GRID:
             return None
-        self.settle_what_clips()
+        self.apply_if_clipping()
         y, x = np.arange(GRID) * height // GRID, np.arange(GRID) * width // GRID
         seen = self.levels[y][:, x]
         if self.rows is not None:

@@ -16,7 +16,7 @@ from test_native_plan import NATIVE, ON_MASKS, WARPED, carried_out_by_albumentat
 from augrecipes.compat import normals
 from augrecipes.compat.boxes import BoxRules
 from augrecipes.compiler.executor.program import Program
-from augrecipes.compiler.run import point_moves
+from augrecipes.compiler.run import points
 from augrecipes.compiler.run.program_run import ProgramRun
 from augrecipes.errors import DataError
 from augrecipes.kinds.pair import shared
@@ -256,7 +256,7 @@ def pointed(*steps: tuple[str, dict[str, Any]]) -> Recipe:
 
 STOPPING = pointed(("InvertImg", {"p": 1.0}), ("Spatter", {"p": 1.0}))
 FAULTY = pointed(("Affine", {"rotate": [20, 30], "p": 1.0}), ("Resize", {"height": 30, "width": 30}))
-run_to, sampler, move_boxes = ProgramRun.run_to, point_moves.sampler_of, BoxRules.move
+run_to, sampler, move_boxes = ProgramRun.run_to, points.sampler_of, BoxRules.move
 
 
 @NEEDS_KERNELS
@@ -279,7 +279,7 @@ test_planted_faults_are_found = NEEDS_KERNELS(
             "draws of another sample": (
                 lambda _: check(FAULTY, 5),
                 (
-                    point_moves,
+                    points,
                     "sampler_of",
                     lambda step: lambda data: (sampler(step)(data), sampler(step)(data))[1],
                 ),

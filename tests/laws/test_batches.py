@@ -31,12 +31,12 @@ from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.run import batch_threads
 from augrecipes.compiler.run.batch import SampleColumns
-from augrecipes.compiler.run.point_moves import PointMoves
+from augrecipes.compiler.run.points import PointMoves
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.data.batching import BatchRows, as_torch, native_batch, ragged_keys
 from augrecipes.data.collate import Collate
 from augrecipes.kinds.bag.pipeline import BagPipeline
-from augrecipes.native.libjpeg import Coded, codec
+from augrecipes.native.kernels import Coded, codec
 from augrecipes.recipe.model import Arguments, Boxes, Inputs, Keypoints, Optimize, Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.store.items import Items, MappedShards

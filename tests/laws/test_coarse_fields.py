@@ -22,7 +22,7 @@ from augrecipes.compiler.kernels.coarse_fields import Axis, RowMix, axis, maximu
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native.kernels import Library, library
-from augrecipes.ops.field_inverse import inverse_places
+from augrecipes.ops.places import inverse_places
 from augrecipes.ops.registry import construct
 from augrecipes.recipe.model import Arguments, Recipe, Step
 from augrecipes.recipe.parse import parse_text

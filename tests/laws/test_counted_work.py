@@ -13,8 +13,7 @@ from support.encoded_images import Jpeg
 
 from augrecipes.images.encoded import Encoded, encoded
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.native.kernels import Library
-from augrecipes.native.libjpeg import codec
+from augrecipes.native.kernels import Library, codec
 from augrecipes.recipe.model import Optimize
 from augrecipes.recipe.parse import parse_text
 

@@ -18,7 +18,7 @@ from support.every_class import STEPS
 from test_native_plan import recipe_of
 
 from augrecipes.compat import normals
-from augrecipes.compat.steps import sampler_of
+from augrecipes.compat.albumentations import sampler_of
 from augrecipes.compiler.kernels import fast_apply, fast_steps
 from augrecipes.compiler.run.draws import Draws
 from augrecipes.native import lab

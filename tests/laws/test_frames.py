@@ -10,7 +10,7 @@ from support.checks import planted_faults
 from support.every_class import EACH, STEPS, mask_of, pictures
 
 import augrecipes as ar
-from augrecipes.compiler.run import stacks
+from augrecipes.compiler.run import extra_targets
 from augrecipes.kinds.image import pipeline
 from augrecipes.recipe.model import Output, Recipe, Step
 from augrecipes.recipe.parse import parse_text
@@ -182,15 +182,15 @@ test_planted_faults_are_caught = planted_faults(
         ),
         "a draw for each frame, of a class that draws while it acts": (
             lambda request: law(request("grainy"), "none"),
-            (stacks, "_act_as_drawn", _draws_again),
+            (extra_targets, "_act_as_drawn", _draws_again),
         ),
         "a frame is skipped": (
             lambda _: law(recipe_of(_by_name("InvertImg")), "exact"),
-            (stacks, "_act_on_parts", _skips),
+            (extra_targets, "_act_on_parts", _skips),
         ),
         "geometry of one frame alone": (
             lambda _: law(recipe_of(_by_name("Rotate")), "fast"),
-            (stacks, "_act_on_parts", _skips),
+            (extra_targets, "_act_on_parts", _skips),
         ),
     }
 )

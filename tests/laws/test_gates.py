@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from random_recipes import OTHERS, RGB_ONLY, Pool, assert_same, build, outcome, recipes, steps_for, targets
 from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
 
-from augrecipes.compat import steps as run_by
-from augrecipes.compat.albumentations import A
-from augrecipes.compat.steps import gate_of, is_plain
+from augrecipes.compat import albumentations as run_by
+from augrecipes.compat.albumentations import A, gate_of, is_plain
 from augrecipes.compiler.run import step_calls
 from augrecipes.compiler.run.draws import CounterRandom, Draws
 from augrecipes.compiler.run.step_calls import call_plain

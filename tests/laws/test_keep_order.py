@@ -8,7 +8,7 @@ import pytest
 from kernel_sets import KERNEL_SETS, using
 
 import augrecipes as ar
-from augrecipes.compat.steps import RandomOrder
+from augrecipes.compat.albumentations import RandomOrder
 from augrecipes.compiler.lowering.lower import lower
 
 NAMES = ("a", "b", "c", "d")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import augrecipes as ar
-from augrecipes.compiler.run import labels
+from augrecipes.compiler.run import input_values
 from augrecipes.errors import RecipeError, StoreError
 from augrecipes.images.encoded import encoded
 from augrecipes.packing.run import pack
@@ -190,15 +190,15 @@ def test_the_lint_of_ignored_labels_counts_in_labels() -> None:
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
-    monkeypatch.setattr(labels, "relabelled", fault)
-    labels._table.cache_clear()
+    monkeypatch.setattr(input_values, "relabelled", fault)
+    input_values._table.cache_clear()
 
 
 def test_planted_faults_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that maps labels again, and a threshold that leaves its own value out."""
 
     def again(mask: np.ndarray, said: MaskLabels) -> np.ndarray:
-        result = mask.astype(labels.label_dtype(mask.dtype, said))
+        result = mask.astype(input_values.label_dtype(mask.dtype, said))
         for value, label in said.values:
             result[result == value] = label
         return result
@@ -211,4 +211,4 @@ def test_planted_faults_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     planted(monkeypatch, lambda mask, said: (mask > said.threshold).astype(np.uint8))
     with pytest.raises(AssertionError):
         test_a_threshold_makes_two_labels(np.uint8, 128, "none")
-    labels._table.cache_clear()
+    input_values._table.cache_clear()

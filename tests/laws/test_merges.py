@@ -16,9 +16,8 @@ from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import walk
-from augrecipes.compiler.rewrite import Compiled, Plan, contracts, plan
+from augrecipes.compiler.rewrite import Compiled, Plan, plan, rule, rules
 from augrecipes.compiler.rewrite.nodes import Fused, fuse
-from augrecipes.compiler.rewrite.rules import join_colours, join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
@@ -314,8 +313,7 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
 )
 def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults(merge, *names, seeds=1) == []
-    for rule in (join_colours, join_warps):
-        monkeypatch.setattr(rule, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
+    monkeypatch.setattr(rules, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     assert faults(merge, *names) == list(names)
 
 
@@ -356,7 +354,7 @@ REACTING = ("CLAHE", "Equalize", "AutoContrast", "Sharpen", "Emboss")
 @pytest.mark.parametrize("name", REACTING)
 def test_what_reacts_sees_nearly_the_pixels_of_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _near_none(name)
-    monkeypatch.setattr(join_warps, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
+    monkeypatch.setattr(rules, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     with pytest.raises(AssertionError):
         _near_none(name)
 
@@ -383,8 +381,8 @@ def test_where_merges_stop() -> None:
 
 def test_nothing_known_is_a_barrier() -> None:
     unknown = Step("Unheard", site="Unheard#1")
-    for contract in contracts.INEXACT:
-        assert contracts.obstacle((unknown,), contracts.Flow(), contract)
+    for contract in rule.INEXACT:
+        assert rule.obstacle((unknown,), rule.Flow(), contract)
 
 
 # The cheaper of two ways to an image is taken: an OpenCV resize is not given up for a warp that saves nothing.

@@ -10,8 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from support.checks import FAILURES, PLANTED, holds
 
-from augrecipes.compat.albumentations import A
-from augrecipes.compat.steps import sampler_of
+from augrecipes.compat.albumentations import A, sampler_of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink

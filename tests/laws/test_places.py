@@ -10,7 +10,7 @@ from support.checks import planted_faults
 
 import augrecipes as ar
 from augrecipes.compiler.lowering import lower
-from augrecipes.ops import field_inverse, matrices, places
+from augrecipes.ops import matrices, places
 from augrecipes.ops.records import op_record, record_names
 from augrecipes.ops.registry import plain
 
@@ -333,7 +333,7 @@ FAULTS = {
     ),
     "Newton's method without its end": (
         lambda _: law("OpticalDistortion", "none", 3),
-        (field_inverse, "_newton", lambda maps, start, points: (start.copy(), np.full(len(start), 9.0))),
+        (places, "_newton", lambda maps, start, points: (start.copy(), np.full(len(start), 9.0))),
     ),
 }
 test_planted_faults_are_found = planted_faults(FAULTS)

@@ -24,7 +24,7 @@ from augrecipes.compiler.rewrite import Compiled, plan
 from augrecipes.compiler.run import program_runner
 from augrecipes.compiler.run.clock import Clock, clocked
 from augrecipes.compiler.run.extra_targets import LIKE, STACKS
-from augrecipes.compiler.run.point_moves import PointMoves
+from augrecipes.compiler.run.points import PointMoves
 from augrecipes.compiler.run.program_run import PythonFallback
 from augrecipes.compiler.run.program_runner import ProgramRunner
 from augrecipes.kinds.image.pipeline import ImagePipeline

@@ -10,8 +10,8 @@ from support.checks import FAILURES, SEEDS, holds, planted, planted_faults
 
 import augrecipes as ar
 from augrecipes.compiler.run import target_steps
+from augrecipes.compiler.run.draw_without_pixels import StepMatrices
 from augrecipes.compiler.run.draws import Draws
-from augrecipes.compiler.run.step_matrices import StepMatrices
 from augrecipes.errors import DataError, LintError
 from augrecipes.ops.matrices import matrix_of
 from augrecipes.recipe.model import Arguments, Output, Recipe

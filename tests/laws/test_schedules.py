@@ -25,7 +25,7 @@ from augrecipes.errors import RecipeError
 from augrecipes.interop.plain import to_albumentations
 from augrecipes.lint import lint
 from augrecipes.ops import schedule
-from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe.model import Recipe, Step
 from augrecipes.recipe.parse import parse_text
 from augrecipes.recipe.write import flow

@@ -19,7 +19,7 @@ from support.checks import in_threads
 
 import augrecipes as ar
 from augrecipes.compat import guard as warned
-from augrecipes.compiler.run.opencv_threads import cv2_single_thread
+from augrecipes.compiler.run.batch_threads import cv2_single_thread
 from augrecipes.ops import registry
 from augrecipes.recipe import gallery
 from augrecipes.recipe.model import Arguments, Step

@@ -12,7 +12,7 @@ from random_recipes import Pool, build, pool, step
 from support.checks import SEEDS, planted, planted_faults, tries
 from support.ramps import map_of, only_moves, ramps
 
-from augrecipes.compiler.run import step_matrices
+from augrecipes.compiler.run import draw_without_pixels
 from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops import matrices
 from augrecipes.ops.records import op_record
@@ -169,15 +169,15 @@ def of_class(name: str) -> Callable[[Any], None]:
     return lambda _: check(one([other for other, _ in MOVES].index(name)), "none", 5)
 
 
-SCALED, AT, OF = matrices.scaling, step_matrices.StepMatrices.at, matrices.matrix_of
+SCALED, AT, OF = matrices.scaling, draw_without_pixels.StepMatrices.at, matrices.matrix_of
 test_planted_faults_are_found = planted_faults(
     {
         "resizes without the half pixel": (of_class("Resize"), (matrices, "scaling", no_half)),
-        "all views where the first is": (of_class("D4"), (step_matrices.StepMatrices, "at", first_key)),
-        "no padding": (of_class("PadIfNeeded"), (step_matrices, "matrix_of", unpadded)),
+        "all views where the first is": (of_class("D4"), (draw_without_pixels.StepMatrices, "at", first_key)),
+        "no padding": (of_class("PadIfNeeded"), (draw_without_pixels, "matrix_of", unpadded)),
         "one matrix for all": (
             planted(check, placed(), st.just("fast"), SEEDS),
-            (step_matrices, "matrix_of", lambda *_: np.eye(3)),
+            (draw_without_pixels, "matrix_of", lambda *_: np.eye(3)),
         ),
     }
 )

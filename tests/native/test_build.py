@@ -19,16 +19,16 @@ import pytest
 from programs import Programs
 
 import augrecipes
-from augrecipes.native import build, kernels, libjpeg, op_numbers
-from augrecipes.native.described import described
+from augrecipes.native import build, kernels, op_numbers
+from augrecipes.native.kernels import described
 
-ASKS_BY_READING = ("-DREADS_WHAT_IT_ASKS_FOR",)
+PREFETCH_BY_READING = ("-DPREFETCH_BY_READING",)
 LAWS = Path(__file__).parents[1] / "laws"
 
 
 def told(programs: Programs, name: str, value: str) -> tuple[str, str]:
     """What a program that is started with this variable says of its kernels, and what it complains of."""
-    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.described import described"
+    text = f"import os; os.environ[{name!r}] = {value!r}\nfrom augrecipes.native.kernels import described"
     done = programs(f"{text}\nprint(described())")
     return done.stdout.strip(), done.stderr
 
@@ -43,7 +43,7 @@ def has_compiler() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build.build(tmp_path_factory.mktemp("built") / "kernels.so", ASKS_BY_READING)
+    return build.build(tmp_path_factory.mktemp("built") / "kernels.so", PREFETCH_BY_READING)
 
 
 @pytest.fixture(params=["used", pytest.param("built", marks=pytest.mark.soak)])
@@ -157,7 +157,7 @@ def test_what_is_asked_for_ahead_lies_in_its_array(
     others = [source for source in build.source_files() if source.name != planted.name]
     monkeypatch.setattr(build, "fingerprint", lambda: own)
     monkeypatch.setattr(build, "source_files", lambda: [planted, *others])
-    spoilt = build.build(tmp_path / "kernels.so", (*ASKS_BY_READING, f"-I{build.HERE}"))
+    spoilt = build.build(tmp_path / "kernels.so", (*PREFETCH_BY_READING, f"-I{build.HERE}"))
     assert under_guard(spoilt, "test_native_merges.py").returncode == -signal.SIGSEGV
 
 
@@ -429,7 +429,7 @@ def test_what_needs_libjpeg_is_left_out_without_it(
     made = build.build_codec(kernels_file)
     if made is not None:
         assert made == build.codec_library(kernels_file) == tmp_path / "kernels-jpeg.so"
-        assert libjpeg.opened(ctypes.CDLL(str(made))).version
+        assert kernels.opened(ctypes.CDLL(str(made))).version
     monkeypatch.setattr(build, "_libjpeg", lambda: iter([["-lno-such-library"]]))
     assert build.build_codec(kernels_file) is None  # and an old one goes
     assert list(tmp_path.iterdir()) == []
@@ -438,19 +438,19 @@ def test_what_needs_libjpeg_is_left_out_without_it(
 def test_libjpeg_built_from_other_sources_is_refused(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    codec = libjpeg.codec()
+    codec = kernels.codec()
     if codec is None:
         pytest.skip("built without libjpeg-turbo")
     assert f"libjpeg-turbo {codec.version}" in described()
     path = build.codec_library(kernels.where())
     for name in ("codec/huffman.h", "layout.h"):
         date(checkout, path.stat().st_mtime + 100)
-        assert libjpeg.codec.__wrapped__() is not None
+        assert kernels.codec.__wrapped__() is not None
         file = checkout / name
         text = file.read_text(encoding="utf-8")
         file.write_text(text + " ", encoding="utf-8")
         caplog.clear()
-        assert libjpeg.codec.__wrapped__() is None
+        assert kernels.codec.__wrapped__() is None
         assert re.search(r"other sources.*augrecipes\.native\.build", caplog.text)
         file.write_text(text, encoding="utf-8")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from augrecipes.native import build, kernels, lab, layout, libjpeg
+from augrecipes.native import build, kernels, lab, layout
 from augrecipes.native.layout import Layout
 
 DEF = (build.HERE / "layout.def").read_text(encoding="utf-8")
@@ -87,11 +87,11 @@ def test_kernels_of_another_layout_are_not_used(
 def test_a_codec_of_another_layout_is_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if libjpeg.codec() is None:
+    if kernels.codec() is None:
         pytest.skip("built without libjpeg-turbo")
     text = "BEGIN(Window)\nFIELD(Window, int32_t, size)\nEND(Window)\n"
     monkeypatch.setattr(layout, "CODEC", layout.read_layouts(text))
-    assert libjpeg.codec.__wrapped__() is None
+    assert kernels.codec.__wrapped__() is None
     assert "libjpeg is not used: they were built with another layout, at Window.size" in caplog.text
 
 

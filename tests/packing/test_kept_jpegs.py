@@ -14,7 +14,7 @@ from support.encoded_images import FRACTIONS, JPEGS, Jpeg, corners_in, cut
 
 import augrecipes as ar
 from augrecipes.images.encoded import encoded
-from augrecipes.native.libjpeg import codec
+from augrecipes.native.kernels import codec
 from augrecipes.packing import bake
 from augrecipes.packing.bake import EXIF_MARKER, canonical_jpeg
 from augrecipes.store import decodes_to, open_store

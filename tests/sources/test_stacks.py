@@ -185,7 +185,7 @@ def test_commands(tmp_path: Path, clips: Clips, capsys: pytest.CaptureFixture[st
         with Image.open(tmp_path / "out.png") as sheet:
             assert sheet.width > 400
     assert status("explain", str(file)) == 0
-    assert "every step as it is written" in capsys.readouterr().out
+    assert "every step runs as written" in capsys.readouterr().out
     (tmp_path / "clips" / "cat" / "clip1" / "3.png").write_bytes(b"none")
     assert status("check-data", str(file), data) == 1
     assert "3.png" in capsys.readouterr().out

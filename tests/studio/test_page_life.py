@@ -94,7 +94,7 @@ def test_two_tabs_do_not_write_over_each_other(opened_page: Page, tab: Tab, brow
     other.page.keyboard.press("Control+s")
     other.page.wait_for_selector("dialog .difference", timeout=PATIENCE)
     assert file.read_text(encoding="utf-8") == EDITED
-    other.page.click("dialog >> text=Take the file's text")
+    other.page.click("dialog >> text=Use the file's text")
     other.saved()
     assert other.text == EDITED
     tab.drawn(12)
@@ -104,7 +104,7 @@ def test_two_tabs_do_not_write_over_each_other(opened_page: Page, tab: Tab, brow
     for name in ("added", "removed"):
         other.page.wait_for_selector(f"dialog .difference .{name}", timeout=PATIENCE)
     assert "limit: 11" in file.read_text(encoding="utf-8")
-    other.page.click("dialog >> text=Write mine over it")
+    other.page.click("dialog >> text=Overwrite the file")
     other.saved()
     assert file.read_text(encoding="utf-8") == RECIPE.replace("25", "44")
 

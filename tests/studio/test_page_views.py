@@ -126,6 +126,43 @@ def test_a_slider_changes_the_recipe_in_place_and_the_images(tab: Tab) -> None:
     assert tab.text == RECIPE
 
 
+# Asks for one seed, and for another while the draws of the first are on their way, as a slider that is moved does.
+TWO_SEEDS = """async ([first, second]) => {
+  const {change} = await import(new URL("state.js", location.href).href)
+  const [ask, now] = [window.fetch, performance.now]
+  performance.now = () => 0 // what has just begun may go on
+  await new Promise((resolve) => {
+    window.fetch = async (path, options) => {
+      const answer = await ask(path, options)
+      if (path !== "api/draws") return answer
+      window.fetch = ask
+      const lines = await answer.text()
+      change({seed: second})
+      resolve()
+      return new Response(lines)
+    }
+    change({seed: first})
+  })
+  performance.now = now
+}"""
+
+
+@in_both
+def test_draws_of_an_earlier_request_do_not_stay(tab: Tab) -> None:
+    image = "document.querySelector('.cell img').dataset.url"
+    seeds = "async seed => (await import(new URL('state.js', location.href).href)).change({seed})"
+    before = tab.page.evaluate(image)
+    tab.page.evaluate(seeds, 2)
+    tab.until(f"before => {image} !== before", before)
+    tab.drawn(12)
+    wanted = tab.page.evaluate(image)
+    tab.page.evaluate(seeds, 0)
+    tab.until(f"before => {image} === before", before)
+    tab.page.evaluate(TWO_SEEDS, [1, 2])
+    tab.until(f"wanted => {image} === wanted", wanted)
+    tab.drawn(12)
+
+
 @in_both
 def test_stages_show_each_step_and_switch_it_off(tab: Tab) -> None:
     tab.press("2")

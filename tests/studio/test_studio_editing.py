@@ -15,7 +15,7 @@ from support.recipe_strategies import steps
 
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lints
-from augrecipes.ops.frozen import Arguments
+from augrecipes.ops.step import Arguments
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import TextEdit, TextSpan, applied
 from augrecipes.recipe.model import Recipe, Step, label

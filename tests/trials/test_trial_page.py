@@ -21,9 +21,8 @@ from augrecipes.preview.display import resize_to
 from augrecipes.preview.sheet import save_sheet
 from augrecipes.recipe.parse import parse_text
 from augrecipes.trials import tables
-from augrecipes.trials.page import page, write_page
+from augrecipes.trials.page import page, worst_sheet, write_page
 from augrecipes.trials.record import Trial
-from augrecipes.trials.sheets import worst_sheet
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from small_data import KINDS, Page, kind_data

@@ -14,9 +14,9 @@ from augrecipes.errors import DataError, RecipeError
 from augrecipes.ops.dihedral import D4
 from augrecipes.recipe.parse import parse_text
 from augrecipes.sources.sample import Sample
-from augrecipes.verify import classes, label_safety, labels
+from augrecipes.verify import label_safety, labels
 from augrecipes.verify import source_map as maps
-from augrecipes.verify.classes import MOVES
+from augrecipes.verify.labels import MOVES
 from augrecipes.verify.safety import LabelSafety, ShareEstimate, share
 from augrecipes.verify.source_map import Tracer, source_map
 
@@ -128,7 +128,7 @@ def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
 
 @pytest.mark.usefixtures("few_draws")
 def test_mirrors_that_are_not_measured_are_found_missing(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "D4", {**D4, "h": D4["e"]})
+    monkeypatch.setattr(labels, "D4", {**D4, "h": D4["e"]})
     assert mirrored(label_safety(recipe("HorizontalFlip"), letters), "h") == {}
 
 

@@ -1,7 +1,5 @@
 """Images as the kernels read them: arrays in place, files as far down as the window that is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -9,7 +7,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from augrecipes.compiler.kernels.encoded_images import Decodable, EncodedWindow, is_encoded
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 _FARTHEST = (1 << 30) - 1  # bytes from the first row to the end of the last; kernels count them in 31 bits
 _MASKS = (np.dtype(np.uint8), np.dtype(bool))
@@ -35,7 +33,7 @@ class MappedImages:
     owner: Any = None
 
     @classmethod
-    def of(cls, arrays: Sequence[np.ndarray]) -> MappedImages:
+    def of(cls, arrays: Sequence[np.ndarray]) -> "MappedImages":
         """Wrap uint8 arrays H×W×C, or windows of such arrays."""
         lie = [(array.__array_interface__["data"][0], array.strides[0], 0, 0) for array in arrays]
         shapes = [array.shape for array in arrays]
@@ -44,7 +42,7 @@ class MappedImages:
     def __len__(self) -> int:
         return len(self.lie)
 
-    def first(self, sizes: np.ndarray) -> MappedImages:
+    def first(self, sizes: np.ndarray) -> "MappedImages":
         """The top left part of each image; `sizes`: rows and columns, int64 (n, 2)."""
         shapes = self.shapes.copy()
         shapes[:, :2] = sizes

@@ -1,7 +1,5 @@
 """Run a program: a batch of samples takes one call of the kernel `program`, or a few."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -32,8 +30,7 @@ from augrecipes.compiler.executor.program_buffer import (
 )
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.errors import DataError
-from augrecipes.native.kernels import address_of, written_as
-from augrecipes.native.libjpeg import as_requests
+from augrecipes.native.kernels import address_of, as_requests, written_as
 
 _UNSET = (0,) * 10  # a sample's file, result and window
 _ONE_ROW = range(1)

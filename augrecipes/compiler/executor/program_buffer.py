@@ -3,8 +3,6 @@
 Python runs whatever the kernels refuse, with the same draws, because these depend on the sample's key alone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +14,7 @@ import numpy as np
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.errors import DataError
 from augrecipes.native import layout
-from augrecipes.native.kernels import Library, address_of
-from augrecipes.native.libjpeg import Codec
+from augrecipes.native.kernels import Codec, Library, address_of
 from augrecipes.native.op_numbers import LIMITS
 from augrecipes.ops.native_op import EXIT, NativeOp
 from augrecipes.recipe.model import UINT8_HWC
@@ -275,7 +272,6 @@ class ProgramBuffer:
 
         `owners` are kept alive while the addresses in `numbers` are used.
         """
-        del owners
         if not self._kernel(self._at, address_of(numbers), len(numbers)):
             return True
         while (most := int(numbers[:, ANSWER].max(initial=0))) > 0:

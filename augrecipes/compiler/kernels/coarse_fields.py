@@ -117,7 +117,6 @@ class LazyMap:
     down: int | None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Rows:
-        del copy
         kernels: Any = library()
         places, is_x = np.empty(self.size, np.float32), self.down is None
         return self.mixes.apply(kernels, self.rows, places, self.down or 0, is_x, not is_x).astype(dtype or np.float32)

@@ -56,7 +56,6 @@ class Noise:
     key: int
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        del copy
         kernels: Any = library()
         shape = (*self.shape[:2], 1) if self.shared and len(self.shape) == 3 else self.shape
         noise = normal_numbers(kernels, self.key, prod(shape), self.mean, self.deviation).reshape(shape)

@@ -1,13 +1,11 @@
 """Encoded images and windows of them: only the window that is left is decoded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 
 
 class Decodable(Protocol):
@@ -64,7 +62,7 @@ class EncodedWindow:
         """The dtype of its pixels."""
         return self.source.dtype
 
-    def __getitem__(self, cut: tuple[slice, slice]) -> EncodedWindow:
+    def __getitem__(self, cut: tuple[slice, slice]) -> "EncodedWindow":
         """A window of the window."""
         rows, columns = cut
         y0, y1, _ = rows.indices(self.y1 - self.y0)

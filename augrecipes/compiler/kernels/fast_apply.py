@@ -1,6 +1,5 @@
 """Faster implementations of transforms, used where they reproduce the class's bits on probe images."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import product
@@ -9,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.albumentations import change_class, wrap_apply
-from augrecipes.compat.steps import sampler_of
+from augrecipes.compat.albumentations import change_class, sampler_of, wrap_apply
+from augrecipes.errors import logger
 from augrecipes.native.kernels import library
 from augrecipes.ops.places import right_class
 from augrecipes.ops.records import op_record
 from augrecipes.ops.registry import get_class
 
-_log = logging.getLogger("augrecipes")
 _ANSWERS: dict[tuple[Any, ...], bool] = {}
 
 
@@ -32,7 +30,7 @@ def probe(key: tuple[Any, ...], trials: Callable[[], Iterable[bool]]) -> bool:
             results = [*trials()]
             _ANSWERS[key] = bool(results) and all(results)
         except Exception as error:  # another release of albumentations, say, whose `apply` takes something else
-            _log.debug("%s runs as it is: %s: %s", key[0], type(error).__name__, error)
+            logger.debug("%s runs as it is: %s: %s", key[0], type(error).__name__, error)
             _ANSWERS[key] = False
     return _ANSWERS[key]
 

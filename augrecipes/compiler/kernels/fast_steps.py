@@ -196,7 +196,6 @@ def fancy_pca(step: Any, kernels: Library, img: np.ndarray, alpha_vector: np.nda
     colour depends on these. Where a slightly perturbed covariance gives another noise, the covariance is summed in
     albumentations' order.
     """
-    del step
     if not takes(img) or img.size < 3 * 64:
         return None
     count, sums = img.size // 3, np.empty(3, np.float32)
@@ -238,8 +237,7 @@ def _covariance(img: np.ndarray, centred: np.ndarray, moments: Any) -> np.ndarra
     moments(img.ctypes.data, pixels, entries.ctypes.data, sums.ctypes.data)
     first, (red, green, blue), (red_green, green_blue, blue_red) = sums[:, :3]
     second = np.array([[red, red_green, blue_red], [red_green, green, green_blue], [blue_red, green_blue, blue]])
-    covariance: np.ndarray = (second - np.outer(first, first) / pixels) / (pixels - 1)
-    return covariance
+    return (second - np.outer(first, first) / pixels) / (pixels - 1)
 
 
 def _directions(covariance: np.ndarray, alpha_vector: np.ndarray) -> np.ndarray:

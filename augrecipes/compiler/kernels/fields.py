@@ -46,7 +46,6 @@ class FastElastic(FastRemap):
 
         Albumentations adds in float64 and rounds, which gives the same bits as adding in float32.
         """
-        del data
         height, width = params["shape"][:2]
         shape, size = (1 if self.same_dxdy else 2, height, width), _APPROXIMATE_WEIGHTS * self.approximate
         if self.noise_distribution == "gaussian":

@@ -2,8 +2,6 @@
 
 These bits depend on its release, its instruction set and its vector width, so probe images decide what is used."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache

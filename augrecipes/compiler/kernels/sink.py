@@ -1,7 +1,5 @@
 """The sink: the one place where a sample becomes float. Scale, shift, dtype, colour and layout in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -91,7 +89,7 @@ class Sink:
         planes = len(COLOR_PLANES[self._color]) if self._color in COLOR_PLANES else channels
         return (planes, height, width) if self._chw else (height, width, planes)
 
-    def numbers(self, channels: int, dtype: np.dtype[Any] = _UINT8) -> SinkNumbers:
+    def numbers(self, channels: int, dtype: np.dtype[Any] = _UINT8) -> "SinkNumbers":
         """The scales and shifts for images of some channels and dtype, cached."""
         known = self._native.get((channels, dtype))
         if known is None:

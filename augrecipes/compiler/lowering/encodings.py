@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import choice_of, group_of
+from augrecipes.compat.albumentations import choice_of, group_of
 from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels import opencv_bits
 from augrecipes.compiler.kernels.opencv_bits import Kind, bends_as_opencv

@@ -1,15 +1,12 @@
 """Lowering: steps become albumentations objects, and each object gets the label that keys its draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
-from augrecipes.compat.albumentations import A
-from augrecipes.compat.steps import RandomOrder
+from augrecipes.compat.albumentations import A, RandomOrder
 from augrecipes.compiler.rewrite.nodes import CounterNoiseStep, Fused, ObjectStep
 from augrecipes.ops import groups
 from augrecipes.ops.records import op_record
@@ -32,7 +29,7 @@ class Lowered:
 
     node: Step
     transform: Any
-    children: tuple[Lowered, ...] = ()
+    children: "tuple[Lowered, ...]" = ()
 
 
 def transforms_of(lowered: Sequence[Lowered]) -> Iterator[Any]:

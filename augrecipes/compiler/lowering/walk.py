@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from augrecipes.compat.steps import group_of, is_gated, is_plain
+from augrecipes.compat.albumentations import group_of, is_gated, is_plain
 from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.opencv_bits import KERNELS, resizes_as_opencv
 from augrecipes.compiler.lowering import encodings

@@ -1,7 +1,5 @@
 """What the compiler hands to a Pipeline: a plan for each way in which images arrive, and all else that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -68,11 +66,11 @@ class Compiled:
         """The outermost steps, as they were written."""
         return self.recipe.section(self.mode) or ()
 
-    def unoptimised(self) -> Compiled:
+    def unoptimised(self) -> "Compiled":
         """The same recipe with its steps as written."""
         return replace(self, optimize="none", plans=dict.fromkeys(ARRIVALS, Plan(self.steps)))
 
-    def in_epoch(self, epoch: int) -> Compiled:
+    def in_epoch(self, epoch: int) -> "Compiled":
         """The same plans with the numbers that scheduled steps have in an epoch."""
         nodes = {id(node): in_epoch(node, epoch) for plan in self.plans.values() for node in plan.steps}
         plans = {

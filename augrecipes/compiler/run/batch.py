@@ -1,7 +1,5 @@
 """Run a batch of samples: the inputs by target, the arrays that results are written to, and the caller's `out=`."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +10,7 @@ import numpy as np
 from augrecipes.compiler.executor.inputs import MappedImages
 from augrecipes.compiler.kernels.sink import Allocate
 from augrecipes.compiler.run.batch_threads import BatchQueue, Read, run_in_threads
-from augrecipes.compiler.run.labels import labels_of
+from augrecipes.compiler.run.input_values import labels_of
 from augrecipes.errors import CollateError, DataError
 from augrecipes.recipe.inputs import MaskLabels
 
@@ -87,7 +85,7 @@ class SampleColumns:
     others: Sequence[Sample] | None = None
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> SampleColumns | None:
+    def of(cls, samples: Sequence[Sample]) -> "SampleColumns | None":
         """Turn samples into columns; None where their targets differ."""
         names = samples[0].keys()
         if "image" not in names or (len(samples) > 1 and any(sample.keys() != names for sample in samples)):
@@ -107,7 +105,7 @@ class SampleColumns:
         """The names of their targets."""
         return {"image", *(() if self.mask is None else ("mask",)), *(self.others[0] if self.others else ())}
 
-    def with_labels(self, mask_labels: MaskLabels | None) -> SampleColumns:
+    def with_labels(self, mask_labels: MaskLabels | None) -> "SampleColumns":
         """The same samples with masks turned from stored values into labels."""
         if mask_labels is None or self.mask is None:
             return self

@@ -1,6 +1,7 @@
 """Threads that share a batch: each takes some samples, runs them, and comes back for more.
 
-Each thread has its own copy of what holds state; the copy outlives the thread and serves the next.
+Each thread has its own copy of what holds state; the copy outlives the thread and serves the next. OpenCV's own
+threads are switched off while ours work.
 """
 
 import itertools
@@ -11,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, TypeVar
 
+import cv2
 import numpy as np
-
-from augrecipes.compiler.run.opencv_threads import cv2_single_thread
 
 _MOST, _BYTES = 32, 1 << 22  # most images, and bytes of them, that a thread takes at once
 _LEAST = 1 << 20  # least bytes of pixels that a thread takes: handing out less costs more than it balances
@@ -142,3 +142,45 @@ class ThreadCopies(Generic[T]):
                 self._copies.pop(ended, None)
             self._copies[key] = make()
         return self._copies[key]
+
+
+class SingleThread:
+    """A lock that many threads may hold at once; OpenCV's threads, one setting per process, are off meanwhile.
+
+    The last `release` restores the user's setting, unless it was changed meanwhile.
+
+    >>> before = cv2.getNumThreads()
+    >>> cv2_single_thread.acquire(); cv2_single_thread.acquire(); cv2_single_thread.release(); cv2.getNumThreads()
+    1
+    >>> cv2_single_thread.release(); cv2.getNumThreads() == before
+    True
+    """
+
+    def __init__(self) -> None:
+        self._holders, self._before = 0, 1
+        self._lock = threading.RLock()  # the garbage collector may release while another call is under way
+
+    def acquire(self) -> None:
+        """Switch OpenCV's threads off."""
+        with self._lock:
+            if not self._holders:
+                self._before = cv2.getNumThreads()
+                cv2.setNumThreads(0)
+            self._holders += 1
+
+    def release(self) -> None:
+        """End an `acquire`; the last one switches OpenCV's threads on again."""
+        with self._lock:
+            self._holders -= 1
+            if not self._holders and cv2.getNumThreads() == 1 != self._before:
+                cv2.setNumThreads(self._before)
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: Any) -> None:
+        self.release()
+
+
+# Whatever works in threads of this process holds this lock.
+cv2_single_thread = SingleThread()

@@ -1,7 +1,5 @@
 """Call every step of a pipeline through a given function; and a clock that times steps and all else that way."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.compat import Mixin
-from augrecipes.compat.albumentations import add_mixin, wrap_apply
-from augrecipes.compat.steps import functions_of
+from augrecipes.compat.albumentations import add_mixin, functions_of, wrap_apply
 from augrecipes.errors import DataError
 from augrecipes.ops.constants import BORDER
 from augrecipes.ops.fills import setting

@@ -1,20 +1,23 @@
-"""Run steps without pixels: they draw, and move boxes and keypoints, while programs make the images."""
+"""Run steps without pixels: they draw, and move boxes and keypoints, while programs make the images.
 
-from __future__ import annotations
+The product of the drawn matrices is the matrix by which the steps move the pixels of a sample.
+"""
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from augrecipes.compat.steps import Sample, functions_of, group_of, is_plain, sampler_of
+from augrecipes.compat.albumentations import Sample, functions_of, group_of, is_plain, sampler_of
 from augrecipes.compiler.executor.inputs import AnyImage
 from augrecipes.compiler.kernels.step_draws import stand_in
+from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.compiler.run.points import take_points
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.compiler.run.step_calls import Executors, StepCall, StepFunction, run_calls, step_call, unchanged
-from augrecipes.ops.matrices import Size, output_size
+from augrecipes.errors import AugrecipesError
+from augrecipes.ops.matrices import Matrix, Size, matrix_of, output_size
 from augrecipes.ops.places import MatrixPlaces
 from augrecipes.ops.records import op_record
 
@@ -146,3 +149,46 @@ def move_targets(self: Any, takes: bool, note: Callable[[Move], object] = lambda
         return data
 
     return act
+
+
+class StepMatrices:
+    """The matrices of a pipeline's samples, by key: each step draws as it does for pixels.
+
+    Args:
+        pipeline: a pipeline that runs its steps as written; its generators are moved.
+
+    >>> import augrecipes as ar
+    >>> matrices = StepMatrices(ar.load("folder-128").compile("eval").plain)
+    >>> matrices.at((0, 7, 0), (256, 512, 3))[:2, 2].tolist()
+    [-64.25, -0.25]
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline, self._moves = pipeline, list[Move]()
+        still = {id(step): lambda _: lambda data: data for step, _, _ in pipeline.sites if not _moves_places(step)}
+        executors = Executors(partial(move_targets, note=self._moves.append), still)
+        self._steps = [step_call(step, pipeline, executors) for step in pipeline.keyed_steps]
+
+    def at(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> Matrix:
+        """The matrix from the input image to the result, float64 (3, 3); `shape`: H×W×C, `key`: epoch, index, tile."""
+        return reduce(lambda matrix, move: matrix_of(*move) @ matrix, self.moves(key, shape), np.eye(3))
+
+    def moves(self, key: tuple[int, int, int], shape: tuple[int, int, int]) -> list[Move]:
+        """The moves of the steps that act on an image of shape H×W×C: arguments of `matrix_of`."""
+        self._pipeline.position(*key)
+        self._moves.clear()
+        data: Sample = {"image": stand_in(shape, _BYTE)}
+        try:
+            for first, p, act, _ in self._steps:
+                if first is None or first() < p:
+                    data = act(data)
+        except (AugrecipesError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._pipeline.step_error(error) from error
+        return [*self._moves]
+
+
+def _moves_places(step: Any) -> bool:
+    """Whether a step, or a step inside a group, moves pixels."""
+    return op_record(type(step).__name__).moves or any(map(_moves_places, getattr(step, "transforms", ())))

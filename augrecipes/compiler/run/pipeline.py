@@ -1,7 +1,5 @@
 """Pipeline: a compiled recipe of any kind, an albumentations Compose with keyed draws."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import os
@@ -69,7 +67,7 @@ class Pipeline(AsCompose):
     takes_points = True  # boxes and keypoints come in the sample's format, not in albumentations'
     floats_are_news = True  # no float32 image has come yet
     cells: Mapping[int, int] = {}  # see `guard`
-    dressing: Callable[[Pipeline], object] | None = None
+    dressing: "Callable[[Pipeline], object] | None" = None
 
     def __init__(
         self, compiled: Compiled, arrival: Arrival, transforms: list[Any], sites: Sites, **processors: Any
@@ -231,7 +229,7 @@ class Pipeline(AsCompose):
         self.compiled, self._copies, self._last_epoch = compiled, ThreadCopies[Self](), compiled.recipe.last_epoch
         self._by_arrival, self._by_epoch = dict[Arrival, Self](), dict[int, Self]()
 
-    def dress(self, dress: Callable[[Pipeline], object]) -> None:
+    def dress(self, dress: "Callable[[Pipeline], object]") -> None:
         """Apply a function to this pipeline and to every copy that `again` makes, for other threads and plans."""
         self.dressing = dress
         dress(self)
@@ -288,7 +286,6 @@ class Pipeline(AsCompose):
 
     def why_one_by_one(self, targets: Set[str] = frozenset(), *, files: bool = True) -> str | None:
         """Why samples with these targets run one by one; None: a batch of them runs in one call."""
-        del targets, files
         return "a sample is more than one image"
 
     def label_of(self, step: Any) -> str:

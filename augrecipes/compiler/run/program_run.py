@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from augrecipes.compat.steps import Sample
+from augrecipes.compat.albumentations import Sample
 from augrecipes.compiler.executor.inputs import AnyImage, as_bytes, from_bytes
 from augrecipes.compiler.executor.program import ExitReached, Program
 from augrecipes.compiler.executor.program_buffer import END

@@ -1,7 +1,5 @@
 """ProgramRunner: runs a pipeline's samples by programs, in batches or one by one from exit to exit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -24,7 +22,7 @@ from augrecipes.compiler.kernels.step_draws import stand_in
 from augrecipes.compiler.run.batch import BatchOutput, SampleColumns, element
 from augrecipes.compiler.run.draw_without_pixels import StepsWithoutPixels
 from augrecipes.compiler.run.objects import NUMBER
-from augrecipes.compiler.run.point_moves import PointMoves
+from augrecipes.compiler.run.points import PointMoves
 from augrecipes.compiler.run.program_run import ProgramRun, PythonFallback
 from augrecipes.compiler.run.step_calls import StepFunction, call_alone
 from augrecipes.compiler.run.targets import check_size, mask_in, mask_out
@@ -270,8 +268,7 @@ class ProgramRunner:
 
     def run_step(self, place: int, act: StepFunction, sample: dict[str, Any]) -> dict[str, Any]:
         """Run the step at `place` on a sample."""
-        result: dict[str, Any] = self.pipeline.called(self.programs.opaque[place][0], act, sample)
-        return result
+        return self.pipeline.called(self.programs.opaque[place][0], act, sample)
 
     @cached_property
     def _exit_steps(self) -> dict[int, StepFunction]:

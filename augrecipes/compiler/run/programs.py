@@ -22,7 +22,7 @@ def why_not_native(pipeline: Any) -> str | None:
     if why := pipeline.recipe.inputs.why_not_native:
         return str(why)
     if pipeline.arrival in UNOPTIMIZED_INPUTS:
-        return "images are not uint8, or come together with others"
+        return "images are not uint8, or arrive together with other images or masks"
     return "images come decoded" if pipeline.arrival == "encoded" and not pipeline.takes_files else None
 
 

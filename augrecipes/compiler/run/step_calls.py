@@ -3,15 +3,13 @@
 A transform that overrides albumentations' usual way of running is called itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from augrecipes.compat.steps import (
+from augrecipes.compat.albumentations import (
     Sample,
     choice_of,
     contiguous,

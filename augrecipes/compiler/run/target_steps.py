@@ -15,7 +15,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from augrecipes.compat.steps import functions_of, sampler_of
+from augrecipes.compat.albumentations import functions_of, sampler_of
 from augrecipes.compiler.lowering.lower import Sites
 from augrecipes.compiler.run.deep_images import VALID
 from augrecipes.compiler.run.draws import Draws

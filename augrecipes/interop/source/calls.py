@@ -1,7 +1,5 @@
 """Evaluation of calls in Python source: functions and classes of the file, and known ones of other modules."""
 
-from __future__ import annotations
-
 import ast
 import re
 from abc import abstractmethod

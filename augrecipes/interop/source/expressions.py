@@ -1,7 +1,5 @@
 """Evaluation of expressions in Python source; an unknown one becomes an `UnknownValue` with its place."""
 
-from __future__ import annotations
-
 import ast
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Python's operators, functions and methods on known values, with limits on the size of results."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import math
@@ -90,8 +88,7 @@ def joined(*parts: Any) -> str:
     """The text of an f-string from its parts."""
     if not all(isinstance(each, int | float | str) and len(str(each)) <= 200 for each in parts):
         raise NotKnown(*parts)
-    text: str = bounded("".join, map(str, parts))
-    return text
+    return bounded("".join, map(str, parts))
 
 
 def compared(op: ast.cmpop, left: Any, right: Any) -> bool:

@@ -4,8 +4,6 @@ A reading decides the tests whose value is unknown: for tests that separate trai
 for each; any other test is taken as true, and a reading in which it is false shows which pipelines depend on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -3,8 +3,6 @@
 Files that `_base_` names, as in MM's configs, are read first.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

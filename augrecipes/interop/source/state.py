@@ -3,8 +3,6 @@
 A reading decides each unknown test one way; other readings of the file decide otherwise.
 """
 
-from __future__ import annotations
-
 import ast
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right

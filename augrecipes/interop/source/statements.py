@@ -1,7 +1,5 @@
 """Evaluation of statements in Python source without running them, and of functions that the file never calls."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

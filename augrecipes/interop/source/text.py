@@ -1,7 +1,5 @@
 """Parsing of Python source, and the tests and names in it."""
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

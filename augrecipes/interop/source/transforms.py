@@ -1,7 +1,5 @@
 """Conversion of created objects in Python source, and of mappings in configs, to calls, with their unknown parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Known values are plain Python: numbers, text, None, tuples, lists and mappings. The classes for all others are here.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections import ChainMap

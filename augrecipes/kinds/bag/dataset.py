@@ -1,7 +1,5 @@
 """Torch datasets of bags: tiles from files, and windows of whole-slide images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack, cast, get_args
 
@@ -93,7 +91,7 @@ class TileBags(RecipeDataset):
 
     def __init__(
         self,
-        root: PathLike | Sequence[PathLike] | TileBags | SlideFiles | None = None,
+        root: "PathLike | Sequence[PathLike] | TileBags | SlideFiles | None" = None,
         recipe: Recipe | PathLike | None = None,
         *,
         files: PathLike | None = None,

@@ -1,8 +1,5 @@
 """Reads a sample of a dataset of bags: picks tiles, reads them, and runs them through the pipeline."""
 
-from __future__ import annotations
-
-import logging
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -12,13 +9,11 @@ import torch
 from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import Skipped, current
-from augrecipes.errors import DataError, listed
-from augrecipes.kinds.bag.picking import tiles_of
+from augrecipes.errors import DataError, listed, logger
 from augrecipes.kinds.bag.pipeline import BagResult, default_threads
 from augrecipes.kinds.bag.table import BagTable
+from augrecipes.kinds.bag.tiles import tiles_of
 from augrecipes.sources.stored import StoredSource
-
-_log = logging.getLogger("augrecipes")
 
 
 def read_bag(ds: RecipeDataset, row: int, epoch: int, virtual: int) -> dict[str, Any]:
@@ -88,4 +83,4 @@ def _report_dropped(errors: Sequence[DataError], name: str, epoch: int, virtual:
             Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors
         )
     else:
-        _log.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
+        logger.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))

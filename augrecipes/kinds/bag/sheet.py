@@ -1,7 +1,5 @@
 """Preview sheets of bags: source tiles, the same tiles after augmentation in two epochs, and a map of the slide."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes.errors import DataError
-from augrecipes.kinds.bag.picking import tiles_of
 from augrecipes.kinds.bag.pipeline import BagPipeline
 from augrecipes.kinds.bag.table import BagTable
+from augrecipes.kinds.bag.tiles import tiles_of
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import EMPTY, Colour, RgbImage, rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import SheetRequest, label_text, left_out, output_text, stage_groups

@@ -1,8 +1,5 @@
 """Lists slides as bags whose tiles are windows, as arrays that pickle small, before any window is read."""
 
-from __future__ import annotations
-
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, listed
-from augrecipes.kinds.bag.foreground import rule_of
+from augrecipes.errors import DataError, listed, logger
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
+from augrecipes.kinds.bag.tiles import rule_of
 from augrecipes.recipe.model import Bag
 from augrecipes.sources import columns, defects
 from augrecipes.sources.paths import PathLike, PathTable
@@ -25,7 +22,6 @@ from augrecipes.sources.slides.opened import OPENED
 
 Int64 = npt.NDArray[np.int64]
 _SLIDES = "slides"  # the key of the slides in a mapping of arguments
-_log = logging.getLogger("augrecipes")
 
 
 def _as_tissue(text: str) -> tissue.Tissue:
@@ -61,7 +57,7 @@ class WindowPaths(PathTable):
     @classmethod
     def of_slides(
         cls, slides: PathTable, window_offsets: npt.NDArray[np.int64], coords: npt.NDArray[np.int64]
-    ) -> WindowPaths:
+    ) -> "WindowPaths":
         """Make the table of the windows of slides."""
         empty = np.zeros(0, np.int64)
         return cls((b"",), b"", empty, empty.astype(np.int32), slides, window_offsets, coords)
@@ -124,7 +120,6 @@ class SlideTable(columns.ArrayTable, BagTable):
         self, unit: int, inputs: Any, *, undecoded: bool = False, **how: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Read a window as the targets of a pipeline; of the read arguments, `channels` and `max_pixels` count."""
-        del inputs
         bag, x, y, downsample = self._corner(unit)
         path, slide = self.slides[bag], OPENED.at(self.slides[bag], self.stamps[bag])
         window = pyramid.window_of(slide, path, x, y, self.tile, downsample, how["channels"] or 3, how["max_pixels"])
@@ -148,7 +143,7 @@ class SlideTable(columns.ArrayTable, BagTable):
             level = slide.levels[0]
             image = pyramid.thumbnail(slide, max(max(level.width, level.height) / longest, 1.0))
         except DataError as error:
-            _log.warning("%s", error)
+            logger.warning("%s", error)
             return None
         return image, level, self.tile * float(self.downsamples[bag])
 
@@ -187,7 +182,7 @@ class SlideFiles:
             more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
             raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}{more}:{listed(map(str, errors))}")
         for error in errors:
-            _log.warning("slide left out: %s", error)
+            logger.warning("slide left out: %s", error)
         empty = np.zeros((0, 2), np.int64)
         slides = [slide if isinstance(slide, ListedSlide) else ListedSlide("", np.nan, empty, slide.reason)
                   for slide in results]  # fmt: skip

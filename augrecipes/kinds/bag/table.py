@@ -119,7 +119,6 @@ class BagTable(Columns):
 
         No side of the thumbnail is longer than `longest` px.
         """
-        del bag, longest
         return None
 
     def places(self, bag: int, tiles: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

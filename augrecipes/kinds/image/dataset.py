@@ -1,7 +1,5 @@
 """A torch Dataset of image files run through a recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack, cast
 

@@ -16,14 +16,14 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering.lower import lower, transforms_of
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.run import batch_threads, extra_targets, labels, pipeline, program_run
+from augrecipes.compiler.run import batch_threads, extra_targets, input_values, pipeline, program_run
 from augrecipes.compiler.run.batch import AllocateTarget, BatchOutput, SampleColumns, output_buffer
+from augrecipes.compiler.run.draw_without_pixels import StepMatrices
+from augrecipes.compiler.run.extra_targets import act_part_by_part
+from augrecipes.compiler.run.input_values import WHOLE_FILES, take_channels
 from augrecipes.compiler.run.points import processors, rows_of
 from augrecipes.compiler.run.program_runner import Key, ProgramRunner
 from augrecipes.compiler.run.programs import Programs
-from augrecipes.compiler.run.stacks import act_part_by_part
-from augrecipes.compiler.run.step_matrices import StepMatrices
-from augrecipes.compiler.run.take_channels import WHOLE_FILES, take_channels
 from augrecipes.compiler.run.targets import arrival_of
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.steps import run_steps, trace_steps
@@ -253,7 +253,7 @@ class ImagePipeline(pipeline.Pipeline):
         if self._sees_as_given:
             return targets
         return take_channels(
-            labels.with_labels(targets, self.recipe.inputs.mask_labels), self.recipe.inputs, self.image_names
+            input_values.with_labels(targets, self.recipe.inputs.mask_labels), self.recipe.inputs, self.image_names
         )
 
     def _arrival_of(self, targets: Mapping[str, Any]) -> flow.Arrival:

@@ -1,14 +1,12 @@
 """Preview sheets of images: each source, and to its right the results of the recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from augrecipes.lint.meaning import mask_hint
-from augrecipes.preview import overlay, scene
+from augrecipes.preview import overlay
 from augrecipes.preview.cells import Cell, CellGroup, SheetRow
 from augrecipes.preview.display import rgb_of_input, rgb_of_output, size_text
 from augrecipes.preview.rows import (
@@ -46,7 +44,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
         return [
             annotated(rgb_of_output(image, recipe.output, stretch), on, recipe, classes, view if several else words)
             for _, view, image, on in parts(out, name)
-        ] + scene.target_cells(recipe, out)
+        ] + overlay.target_cells(recipe, out)
 
     def known(entry: DrawnSample) -> list[str]:
         label = label_text(table, entry.sample.index % len(table))

@@ -1,7 +1,5 @@
 """Makes a recipe of kind image from one target of a pair, for evaluation without the other targets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

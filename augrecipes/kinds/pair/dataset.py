@@ -1,20 +1,16 @@
 """A torch Dataset of image pairs and pyramids: one scene on several grids."""
 
-from __future__ import annotations
-
-import logging
 from collections.abc import Mapping
 from typing import Unpack
 
 from augrecipes.data.checks import Settings
 from augrecipes.data.dataset import RecipeDataset
+from augrecipes.errors import logger
 from augrecipes.kinds.pair import checks, pairing, reader
 from augrecipes.recipe.model import Kind, Recipe
 from augrecipes.sources.columns import Columns
 from augrecipes.sources.defects import Defect, report
 from augrecipes.sources.paths import PathLike, Roots
-
-_log = logging.getLogger("augrecipes")
 
 
 class PairedImages(RecipeDataset):
@@ -111,9 +107,9 @@ class PairedImages(RecipeDataset):
             )  # fmt: skip
             self.targets, self.defects, self.cropped = pairs.targets, tuple(pairs.defects), pairs.cropped
             if pairs.defects:
-                _log.warning("left out: %s", report(pairs.defects, fine=len(pairs.scenes), targets=pairs.targets))
+                logger.warning("left out: %s", report(pairs.defects, fine=len(pairs.scenes), targets=pairs.targets))
             for note in pairs.notes:
-                _log.warning("%s", note)
+                logger.warning("%s", note)
             return checks.table_of_scenes(pairs)
 
         super().__init__(table, recipe, **settings)

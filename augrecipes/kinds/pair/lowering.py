@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from augrecipes.compat.steps import is_gated
+from augrecipes.compat.albumentations import is_gated
 from augrecipes.compiler.executor.program_buffer import Op
 from augrecipes.compiler.kernels.sink import Sink
 from augrecipes.compiler.lowering.lower import Lowered, group, lower, transforms_of
@@ -109,7 +109,6 @@ class _TargetWalk(Walk):
 
     def _node(self, entry: Lowered, last: bool = False, *, decodes: bool = False) -> Iterator[tuple[Any, Op]]:
         """A step, or the steps of a group, as ops of the target."""
-        del last, decodes
         step = entry.transform
         if isinstance(step, PairStep):
             takes_part = self.name in self.present.intersection(step.names)

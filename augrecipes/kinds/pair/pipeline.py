@@ -1,7 +1,5 @@
 """Runs recipes of kind pair: one scene on several grids, which stay aligned by construction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,8 +13,8 @@ from augrecipes.compiler.kernels.sink import Allocate, Sink
 from augrecipes.compiler.lowering import lower, make_program, walk
 from augrecipes.compiler.rewrite import UNOPTIMIZED_INPUTS, Compiled
 from augrecipes.compiler.run import batch, deep_images, extra_targets, pipeline, program_run
+from augrecipes.compiler.run.input_values import take_channels
 from augrecipes.compiler.run.programs import why_not_native
-from augrecipes.compiler.run.take_channels import take_channels
 from augrecipes.compiler.run.targets import DTYPES, image_in
 from augrecipes.errors import AugrecipesError, DataError
 from augrecipes.flow import Arrival
@@ -52,7 +50,7 @@ class PairPipeline(pipeline.Pipeline):
     target. Shared colour steps draw once.
     """
 
-    natively = "samples of pairs, and batches of packed ones"  # what native programs make, in words
+    natively = "samples of pairs, and batches of packed pairs"  # what native programs make, in words
 
     def __init__(self, compiled: Compiled, arrival: Arrival = "uint8") -> None:
         recipe, scales = compiled.recipe, dict[str, int](compiled.recipe.scales)
@@ -125,7 +123,7 @@ class PairPipeline(pipeline.Pipeline):
         targets = {name: target for name in names if (target := self.target_of(name)) and target in self.targets}
         return {name: choices.get(target, name) == name for name, target in targets.items()}
 
-    def _chosen(self, key: Key, targets: Mapping[str, Any]) -> tuple[PairPipeline, dict[str, Any], list[Applied]]:
+    def _chosen(self, key: Key, targets: Mapping[str, Any]) -> "tuple[PairPipeline, dict[str, Any], list[Applied]]":
         """The pipeline of a sample, its images by target, and the choices in the form of `applied`."""
         if not (choices := self.choices(key, targets)):
             return self, dict(targets), []

@@ -10,7 +10,7 @@ from augrecipes.compiler.executor.inputs import AnyImage, MappedImages, is_image
 from augrecipes.compiler.executor.program import ExitReached, Program
 from augrecipes.compiler.executor.program_buffer import END
 from augrecipes.compiler.kernels import encoded_images, sink
-from augrecipes.compiler.lowering.validate import Position
+from augrecipes.compiler.lowering.make_program import Position
 from augrecipes.compiler.run.program_run import PythonFallback, uint8_image
 from augrecipes.kinds.pair.grid import Factors, Scene
 from augrecipes.kinds.pair.shared import DegradeProgram, Key, PairStep

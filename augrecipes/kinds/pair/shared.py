@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 import cv2
 import numpy as np
 
-from augrecipes.compat.albumentations import A, geometric
-from augrecipes.compat.steps import Sample, sampler_of
+from augrecipes.compat.albumentations import A, Sample, geometric, sampler_of
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.kernels.encoded_images import EncodedWindow
 from augrecipes.compiler.kernels.step_draws import is_plain_window
@@ -208,7 +207,7 @@ def _sharing_of(step: Step, targets: tuple[str, ...], factors: Factors) -> Itera
     targets = step.target or targets
     names = ", ".join(targets)
     if step.name == groups.DEGRADE:
-        yield step.site, f"makes {step.args['target']} out of {step.args['source']}"
+        yield step.site, f"makes {step.args['target']} from {step.args['source']}"
     elif step.is_group:
         yield step.site, f"one choice for {names}"
         for child in step.steps:
@@ -249,7 +248,6 @@ class Degrade(A.BaseCompose):  # type: ignore[misc]
 
     def __call__(self, *_: Any, force_apply: bool = False, **data: Any) -> dict[str, Any]:
         """Add the target to the scene (`scene=`), in place."""
-        del force_apply
         self.act(data["scene"])
         return data
 
@@ -304,5 +302,4 @@ class DegradeProgram(NamedTuple):
     def run_step(self, place: int, data: Sample) -> Sample:
         """Run the step at an exit."""
         step, forced = self.program.opaque[place]
-        result: Sample = self.call(step, step, **({"force_apply": True} if forced else {}), **data)
-        return result
+        return self.call(step, step, **({"force_apply": True} if forced else {}), **data)

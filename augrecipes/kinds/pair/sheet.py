@@ -1,7 +1,5 @@
 """Preview sheets of pairs: whole scenes with outlined crops, and the targets of each draw at one scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ Versions are images of one scene on one grid, such as LR with several degradatio
 makes the target from HR. Both choices draw at a key of the target's own, so they change no draw of a step.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -17,7 +17,7 @@ from augrecipes.compiler.run.pipeline import Pipeline
 from augrecipes.errors import CollateError, DataError
 from augrecipes.flow import Arrival
 from augrecipes.kinds.image.pipeline import ImagePipeline
-from augrecipes.native.libjpeg import Coded
+from augrecipes.native.kernels import Coded
 from augrecipes.ops.records import op_record
 
 _IMAGE, _MASK = "image", "mask"
@@ -170,8 +170,7 @@ class _Block:
                 f"views {self._name} of one image come out as {self.array.shape[1:]} and {shape}: end their steps in a "
                 "crop or resize of fixed size"
             )
-        row: np.ndarray = self.array[k]
-        return row
+        return self.array[k]
 
 
 def _stacked(name: str, views: list[dict[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,54 +1,55 @@
-/* Huffman codes of a JPEG: tables of what the next bits stand for, a code and its value together. */
+/* Huffman codes of a JPEG: look-ahead tables that give a code and the value after it in one step. */
 
 #pragma once
 
 #include "messages.h"
 
-enum { LOOK = 11, BROAD = 12, LONGEST = 16 }; /* bits that tables are asked by, and of the longest code */
-enum { WIDE = 19 };                           /* the most bits that are read together */
-enum { LAST = DCTSIZE2 - 1 };                 /* the last coefficient */
+enum { LOOK = 11, BROAD = 12, LONGEST = 16 }; /* index bits of `look` and of `skip`; bits of the longest code */
+enum { WIDE = 19 };                           /* the most bits that one step consumes */
+enum { LAST = DCTSIZE2 - 1 };                 /* index of the last coefficient */
 
-/* How far on in the block: to an index that has the bit UNKNOWN where the tables do not tell, or tell of coefficients
-   beyond the last; to one of BLOCK_END and more, without that bit, where the block ends. */
+/* How far a step advances in a block. The index has the bit UNKNOWN where the tables do not know, or would go beyond
+   the last coefficient; it is BLOCK_END or more, without that bit, at the end of a block. */
 enum { UNKNOWN = DCTSIZE2, BLOCK_END = 2 * DCTSIZE2 + 1 };
 
-/* What bits say of one coefficient, or of two. */
+/* A step of one coefficient or two. */
 struct look {
-    uint8_t bits, on;  /* how many are read together, and how far on that is; of UNKNOWN the length of the code, or 0 */
-    uint16_t mask;     /* of the last value, which the last of these bits are */
-    int16_t first;     /* the value of the first of two */
-    uint16_t first_on; /* how far on that is, else UNKNOWN */
+    uint8_t bits, on;  /* bits consumed, and the advance; if that is UNKNOWN, the length of the code or 0 */
+    uint16_t mask;     /* of the last value, which is in the lowest of these bits */
+    int16_t first;     /* the value of the first of two coefficients */
+    uint16_t first_on; /* its advance, or UNKNOWN if there is only one */
 };
 
-/* Codes of one table. look: by LOOK bits. skip: by BROAD bits, from the lowest bit on, 8 bits: how many are read; 8
-   bits: how far on that is, over as many coefficients as they tell of; 16 bits: the value of a DC table. */
+/* The codes of one table. look: indexed by LOOK bits. skip: indexed by BROAD bits; an entry has the bits consumed (8
+   bits, the lowest), the advance over as many coefficients as are known (8 bits), and the value of a DC table (16
+   bits). */
 struct huffman {
     struct look look[1 << LOOK];
     uint32_t skip[1 << BROAD];
     int32_t maxcode[LONGEST + 1];   /* the largest code of each length; -1: there is none */
-    int32_t valoffset[LONGEST + 1]; /* of what a code stands for, less the code */
+    int32_t valoffset[LONGEST + 1]; /* index of the symbol, less the code */
     JHUFF_TBL table;
-    int ready; /* of that table */
+    int ready; /* whether the tables are those of `table` */
 };
 
-/* A number of `size` bits, of which those below half of its range stand for negative ones. */
+/* Sign-extend a number of `size` bits as T.81 does (EXTEND): values in the lower half are negative. */
 static inline int32_t extend_sign(int32_t bits, int32_t size) {
     return bits + ((bits << 1 >> size) - 1) * ((1 << size) - 1);
 }
 
-/* How far on a symbol leads: a DC value ends its part of a block. */
+/* The advance of a symbol: a DC value ends its part of a block. */
 static inline uint32_t advance_of(uint32_t symbol, int is_dc) {
     uint32_t size = symbol & 15, run = symbol >> 4;
     return is_dc ? BLOCK_END : size ? run + 1 : run == 15 ? 16 : BLOCK_END;
 }
 
-/* The value that the first `all` of BROAD bits end with. */
+/* The value of `size` bits that ends with the first `all` of BROAD bits. */
 static int32_t value_in(uint32_t seen, uint32_t all, uint32_t size) {
     return size ? extend_sign((int32_t)(seen >> (BROAD - all) & ((1u << size) - 1)), (int32_t)size) : 0;
 }
 
-/* What the first LOOK of the bits `seen` say; `codes` tell by BROAD bits how long a code is, and by 8 bits more what it
-   stands for. */
+/* Make an entry of `look` for the bits `seen`; `codes`, indexed by BROAD bits, has the length of a code in 8 bits and
+   its symbol in 8 bits more. */
 static struct look look_entry(const uint16_t *codes, uint32_t seen, int is_dc) {
     uint32_t first = codes[seen], length = first & 255, size = first >> 8 & 15, all = length + size;
     if (!length || length > LOOK || all > WIDE)
@@ -62,7 +63,7 @@ static struct look look_entry(const uint16_t *codes, uint32_t seen, int is_dc) {
                          (uint16_t)((1 << (second >> 8 & 15)) - 1), (int16_t)value_in(seen, all, size), (uint16_t)on};
 }
 
-/* All that BROAD bits tell of the AC coefficients of a block, or of its DC value. */
+/* Make an entry of `skip`: as many AC coefficients as BROAD bits hold, or a DC value. */
 static uint32_t skip_entry(const uint16_t *codes, uint32_t seen, int is_dc) {
     uint32_t used = 0, on = 0;
     while (on < BLOCK_END && used < BROAD) {
@@ -77,10 +78,10 @@ static uint32_t skip_entry(const uint16_t *codes, uint32_t seen, int is_dc) {
     return used | (used ? on : UNKNOWN) << 8;
 }
 
-/* Make the tables of codes, unless they are there. */
+/* Make the tables of codes, unless they are current. */
 static void build_tables(struct huffman *codes, const JHUFF_TBL *table, int is_dc) {
     int32_t code = 0, place = 0;
-    uint16_t symbols[1 << BROAD] = {0}; /* by BROAD bits: the length of a code, and 8 bits of what it stands for */
+    uint16_t symbols[1 << BROAD] = {0}; /* indexed by BROAD bits: the length of a code, and its symbol in 8 bits */
     if (codes->ready && !memcmp(codes->table.bits, table->bits, sizeof table->bits) &&
         !memcmp(codes->table.huffval, table->huffval, sizeof table->huffval))
         return;

@@ -1,45 +1,45 @@
-/* Cursors: places in a scan that are read on from, without a branch that depends on the data. Two of them, read in
-   turns, keep the processor busy where one waits for its tables. */
+/* Cursors: positions in a scan, moved on without a branch that depends on the data. Two of them, advanced in turns,
+   keep the processor busy while one waits for its tables. */
 
 #pragma once
 
 #include "codes.h"
 
-#define SELDOM __attribute__((noinline)) /* out of the way of what is done often */
+#define SELDOM __attribute__((noinline)) /* kept out of the loops: rare cases */
 #define INLINE static inline __attribute__((always_inline))
-enum { AT_HAND = 57 }; /* bits, at least, once they are loaded */
+enum { AT_HAND = 57 }; /* bits, at least, that are available after `load` */
 
-/* A block that was read; of one that is skipped there are the first SKIPPED bytes alone. */
+/* A decoded block; of a skipped one only the first SKIPPED bytes exist. */
 struct block {
     uint32_t begin;         /* its first bit in the stream */
-    JCOEF values[DCTSIZE2]; /* the first is the difference to the DC value of the component's last block */
+    JCOEF values[DCTSIZE2]; /* the first is the difference to the DC value of the previous block of the component */
 };
 enum { STORED = sizeof(struct block), SKIPPED = 2 * sizeof(uint32_t) };
 
-/* What is read of a block, its DC value or its AC coefficients, and how many bytes it is to the next part and to the
-   next block once that is done. */
+/* A part of a block, its DC value or its AC coefficients: the codes, and the distance in bytes to the next part and
+   to the next block. */
 struct part {
     const struct huffman *codes;
     int64_t next, block;
 };
 
-/* Bytes of a scan without what is stuffed; zeros lie behind `last`. */
+/* The bytes of a scan without stuffing; zeros follow after `last`. */
 struct stream {
     const uint8_t *bytes;
     uint64_t last;
 };
 
-/* Where reading stands. */
+/* The state of a cursor. */
 struct cursor {
-    uint64_t next, at; /* bits at hand, the next one highest, and its number in the stream */
-    uint64_t k;        /* the last coefficient that was read */
-    uint8_t *block;    /* the next whose DC value is read */
+    uint64_t next, at; /* loaded bits, the next one highest, and its number in the stream */
+    uint64_t k;        /* index of the last decoded coefficient */
+    uint8_t *block;    /* the next block whose DC value is read */
     const uint8_t *part;
-    uint8_t *first, *limit; /* the first block, and the last that is wanted now */
-    uint8_t *bad, *clean;   /* the block behind a damaged one, or NULL; what lies behind those that are zeros */
+    uint8_t *first, *limit; /* the first block, and the last one that is wanted now */
+    uint8_t *bad, *clean;   /* the block after a damaged one, or NULL; where the cleared blocks end */
 };
 
-/* Where coefficients lie, in zigzag order, as seen from the next block's DC value: what lies beyond the last goes
+/* Offsets of coefficients, in zigzag order, from the DC value of the next block; those beyond the last are written
    there. */
 static const int8_t PLACES[256] = {
     0,   -65, -58, -50, -57, -64, -63, -56, -49, -42, -34, -41, -48, -55, -62, -61, -54, -47, -40, -33, -26, -18,
@@ -51,7 +51,7 @@ INLINE uint64_t eight_bytes(const uint8_t *at) {
            (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 | (uint64_t)at[6] << 8 | (uint64_t)at[7];
 }
 
-/* Bits for AT_HAND and more. */
+/* Load at least AT_HAND bits. */
 INLINE void load(struct cursor *c, const struct stream *s) {
     uint64_t byte = c->at >> 3;
     c->next = eight_bytes(s->bytes + (byte < s->last ? byte : s->last)) << (c->at & 7);
@@ -61,13 +61,13 @@ INLINE uint64_t rotated(uint64_t bits, uint64_t count) { return bits << (count &
 
 INLINE void skip_bits(struct cursor *c, uint64_t count) { c->next = rotated(c->next, count), c->at += count; }
 
-/* Stop behind the last sound block. */
+/* Stop after the last sound block. */
 static void damage(struct cursor *c, int64_t is_dc) {
     if (!c->bad)
         c->bad = c->block + is_dc, c->limit = c->first - 1;
 }
 
-/* One symbol that tables do not tell of; answers how far on it is. */
+/* Decode a symbol that is not in the tables; returns the advance. */
 static SELDOM uint64_t step_slowly(struct cursor *c, const struct stream *s, int store, int64_t is_dc) {
     const struct huffman *codes = ((const struct part *)c->part)->codes;
     load(c, s);
@@ -95,7 +95,7 @@ static SELDOM uint64_t step_slowly(struct cursor *c, const struct stream *s, int
     return k;
 }
 
-/* What the next bits tell of: one coefficient or two, or as many as are skipped together. */
+/* Decode what the tables know of the next bits: one coefficient or two, or as many as are skipped together. */
 INLINE void step(struct cursor *c, const struct stream *s, int store) {
     const struct part *part = (const struct part *)c->part;
     const struct huffman *codes = part->codes;
@@ -119,13 +119,13 @@ INLINE void step(struct cursor *c, const struct stream *s, int store) {
         *c = other;
     } else
         skip_bits(c, bits);
-    int64_t done = (int64_t)(LAST - 1 - k) >> 63; /* ones where it is */
+    int64_t done = (int64_t)(LAST - 1 - k) >> 63; /* all ones at the end of a part */
     c->part += part->next & done;
     c->block += part->block & done;
     c->k = k & (uint64_t)~done;
 }
 
-/* Read on until either cursor is behind its last block. There may be no other. */
+/* Decode until either cursor is past its last block; b may be NULL. */
 INLINE void read_blocks(struct cursor *a, struct cursor *b, const struct stream *stream, int store) {
     struct stream s = *stream;
     struct cursor x = *a, y = *(b ? b : a);

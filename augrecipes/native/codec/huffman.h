@@ -1,57 +1,57 @@
-/* Canonical Huffman codes of baseline JPEGs (ITU-T T.81, Annex F), decoded by look-ahead tables in place of libjpeg's own
-   entropy decoder, whose place is taken by a function.
+/* Canonical Huffman codes of baseline JPEGs (ITU-T T.81, Annex F), decoded by look-ahead tables. The decoder replaces
+   libjpeg's entropy decoder, which is called through a function pointer.
 
-   MCUs are read ahead, by two cursors at once: the second begins at a guess, somewhere further on. Huffman codes
-   synchronise themselves: after some blocks it reads what is there, and once the first has come to an MCU that the
-   second began at the same bit, whatever follows in the second is right (Klein and Wiseman, "Parallel Huffman decoding
-   with applications to JPEG files", 2003). DC values are differences until MCUs are handed out. Where anything is not as
-   it should be, libjpeg's error is raised: who called then has the file judged by other means.
+   MCUs are decoded ahead by two cursors at once, of which the second begins at a guess further on. Huffman codes are
+   self-synchronising: after some blocks the second cursor decodes the true blocks, and once the first reaches an MCU
+   at a bit at which the second began one, all that follows in the second is right (Klein and Wiseman, "Parallel
+   Huffman decoding with applications to JPEG files", 2003). DC values stay differences until MCUs are delivered.
+   Anything unexpected raises libjpeg's error; the caller then decodes the file in another way.
 
-   Bits: coefficients are exact, and the inverse transform stays libjpeg's. `struct jpeg_entropy_decoder` is private to
-   libjpeg: self_test.c tries it out when the codec is built and when it is opened.
+   Bits: coefficients are exact, and the inverse transform stays libjpeg's. `struct jpeg_entropy_decoder` is private
+   to libjpeg: self_test.c checks it when the codec is built and when it is loaded.
    Law: tests/images/test_jpeg_window.py, whose planted faults are in this file, cursor.h and codes.h. */
 
 #pragma once
 
 #include "cursor.h"
 
-enum { CHUNK = 1024, SLICE = 48, SLACK = 16 }; /* blocks of a cursor, between two looks at it, and behind the last */
-enum { BYTES = 1 << 15, ZEROS = 32 };          /* of the stream at a time, and behind it */
-enum { ALONE = 96 };                           /* blocks that are not worth a second cursor */
-enum { RETRIES = 4 };                          /* of a second cursor that comes upon what is no code */
+enum { CHUNK = 1024, SLICE = 48, SLACK = 16 }; /* blocks of a cursor, between two checks, and of padding */
+enum { BYTES = 1 << 15, ZEROS = 32 };          /* bytes of the stream at a time, and of zeros after it */
+enum { ALONE = 96 };                           /* up to so many blocks a second cursor does not pay */
+enum { RETRIES = 4 };                          /* of a second cursor that meets an invalid code */
 
-/* MCUs that were read, and are not handed out yet. */
+/* Decoded MCUs that are not delivered yet. */
 struct mcus {
     const uint8_t *block;
     int64_t count;
 };
 
-/* Where reading stands. */
+/* The state of the decoder. */
 struct entropy {
     j_decompress_ptr jpeg;
-    const uint8_t *begin, *at, *end;  /* of the file: the scan, and bytes that are not in the stream */
-    uint64_t bit, size;               /* of the stream: the first bit that is not read, and bytes */
-    int ended, store;                 /* whether a marker follows the stream, and whether coefficients are stored */
-    struct mcus ready[2];             /* these, then those */
-    int64_t mcu, total;               /* the next, and how many there are */
-    int64_t interval, intervals;      /* where the restart interval ends, and how many lie above it */
-    int64_t above;                    /* MCUs above the interval that reading begins in: they are left as they are */
-    int64_t first_stored, last_stored; /* MCUs of the rows that are wanted, the end exclusive */
-    uint32_t column, first, last;     /* of the next MCU, and those that are wanted */
-    int32_t dc[MAX_COMPS_IN_SCAN];    /* of the last block of each component */
-    struct part parts[2][2 * D_MAX_BLOCKS_IN_MCU]; /* of blocks that are skipped, and stored */
-    struct huffman tables[2][NUM_HUFF_TBLS];       /* of DC values, and of AC coefficients */
+    const uint8_t *begin, *at, *end;  /* in the file: the scan, the next byte for the stream, the end */
+    uint64_t bit, size;               /* in the stream: the next bit, and the number of bytes */
+    int ended, store;                 /* whether a marker follows the stream; whether coefficients are stored */
+    struct mcus ready[2];             /* the first, then the second */
+    int64_t mcu, total;               /* the next one, and how many there are */
+    int64_t interval, intervals;      /* where the restart interval ends, and how many come before it */
+    int64_t above;                    /* MCUs above the interval in which decoding begins: they are left out */
+    int64_t first_stored, last_stored; /* MCUs of the wanted rows, the end exclusive */
+    uint32_t column, first, last;     /* the column of the next MCU, and the wanted ones */
+    int32_t dc[MAX_COMPS_IN_SCAN];    /* the last DC value of each component */
+    struct part parts[2][2 * D_MAX_BLOCKS_IN_MCU]; /* of blocks that are skipped, and that are stored */
+    struct huffman tables[2][NUM_HUFF_TBLS];       /* for DC values, and for AC coefficients */
     uint8_t bytes[BYTES + 2 * ZEROS];
     struct block blocks[2][CHUNK + 2 * SLACK];
 };
 
-/* The beginning of libjpeg's entropy decoder, of which its header says nothing. */
+/* The first fields of libjpeg's entropy decoder, which its headers do not declare. */
 struct jpeg_entropy_decoder {
     void (*start_pass)(j_decompress_ptr);
     boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW *);
 };
 
-/* Put bytes of the file into the stream, without those that are stuffed, up to a marker or as many as it takes. */
+/* Move bytes of the file into the stream, without stuffing, up to a marker or until it is full. */
 static void fill_stream(struct entropy *c) {
     uint64_t read = c->bit / 8;
     memmove(c->bytes, c->bytes + read, c->size - read);
@@ -69,7 +69,7 @@ static void fill_stream(struct entropy *c) {
     memset(c->bytes + c->size, 0, ZEROS);
 }
 
-/* Over a restart marker, which has to stand right here. */
+/* Skip a restart marker, which must be the next one. */
 static void restart(struct entropy *c) {
     uint64_t size = c->size * 8;
     if (!c->ended || c->bit > size || size - c->bit >= 8 || c->end - c->at < 2 || c->at[0] != 0xff ||
@@ -89,7 +89,7 @@ static struct cursor cursor_at(struct entropy *c, int which, uint64_t bit) {
                            .part = (const uint8_t *)c->parts[c->store]};
 }
 
-/* Let a cursor read some blocks more, of `most` in all; coefficients that no code stands for are zeros. */
+/* Let a cursor decode some more blocks, of `most` in all; coefficients without a code are zeros. */
 static void extend(const struct entropy *c, struct cursor *x, int64_t most) {
     uint8_t *limit = x->block + SLICE * stride(c), *last = x->first + most * stride(c);
     x->limit = limit < last ? limit : last;
@@ -100,12 +100,12 @@ static void extend(const struct entropy *c, struct cursor *x, int64_t most) {
     }
 }
 
-/* The bit that an MCU begins at. */
+/* The bit at which an MCU begins. */
 static uint32_t begin_of(const struct entropy *c, const struct cursor *x, int64_t mcu) {
     return ((const struct block *)(x->first + mcu * c->jpeg->blocks_in_MCU * stride(c)))->begin;
 }
 
-/* MCUs of a cursor that are whole, and lie in the stream. */
+/* The number of complete MCUs of a cursor that are in the stream. */
 static int64_t whole_mcus(const struct entropy *c, const struct cursor *x) {
     int64_t blocks = ((x->bad ? x->bad : x->block) - x->first) / stride(c) - 1;
     int64_t count = blocks > 0 ? blocks / c->jpeg->blocks_in_MCU : 0;
@@ -114,7 +114,7 @@ static int64_t whole_mcus(const struct entropy *c, const struct cursor *x) {
     return count;
 }
 
-/* Read MCUs ahead, `most` at most. */
+/* Decode up to `most` MCUs ahead. */
 static void read_ahead(struct entropy *c, int64_t most) {
     fill_stream(c);
     int64_t in_mcu = c->jpeg->blocks_in_MCU, chunk = CHUNK / in_mcu, i = 0, j = 0, met = 0, retries = RETRIES;
@@ -132,7 +132,7 @@ static void read_ahead(struct entropy *c, int64_t most) {
         if (both)
             extend(c, &b, CHUNK);
         read_on(&a, both ? &b : NULL, &s, c->store);
-        if (b.bad) { /* what it read were no codes */
+        if (b.bad) { /* invalid codes: begin again one bit further on */
             two = retries-- > 0;
             b = cursor_at(c, 1, b.at + 1), j = 0;
         }
@@ -153,7 +153,7 @@ static void read_ahead(struct entropy *c, int64_t most) {
     c->bit = count_b ? begin_of(c, &b, j + count_b) : begin_of(c, &a, count_a);
 }
 
-/* Read what comes next, if it is not there. */
+/* The next decoded MCUs; decodes some if there are none. */
 static struct mcus *next_ready(struct entropy *c) {
     if (!c->ready[0].count && !c->ready[1].count) {
         if (c->mcu == c->interval)
@@ -165,7 +165,7 @@ static struct mcus *next_ready(struct entropy *c) {
     return c->ready + !c->ready[0].count;
 }
 
-/* The next MCU, into its blocks, if any. */
+/* Deliver the next MCU into its blocks, if any. */
 static void next_mcu(struct entropy *c, JBLOCKROW *blocks) {
     j_decompress_ptr jpeg = c->jpeg;
     int wanted = blocks && c->first <= c->column && c->column <= c->last;
@@ -191,8 +191,8 @@ static void next_mcu(struct entropy *c, JBLOCKROW *blocks) {
     ready->count--, c->mcu++;
 }
 
-/* Begin at a restart interval of a scan of all components. Columns `first` to `last` are wanted of the MCUs of rows
-   from `top` on, in front of `bottom`. */
+/* Begin at a restart interval of a scan of all components. Wanted are the columns `first` to `last` of MCUs in rows
+   from `top` to before `bottom`. */
 static void begin_scan(struct entropy *c, const uint8_t *at, const uint8_t *end, int64_t interval, uint32_t first,
                        uint32_t last, int64_t top, int64_t bottom) {
     j_decompress_ptr jpeg = c->jpeg;
@@ -222,7 +222,7 @@ static void begin_scan(struct entropy *c, const uint8_t *at, const uint8_t *end,
     }
 }
 
-/* The first byte that holds none of what was read, or a later one of the same scan. */
+/* The first byte that was not decoded, or a later one of the same scan. */
 static const uint8_t *unread_byte(const struct entropy *c) {
     const uint8_t *at = c->at;
     if (c->mcu == c->total)

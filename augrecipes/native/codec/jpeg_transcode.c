@@ -1,5 +1,5 @@
-/* A JPEG written anew with the very coefficients that it has: one scan of Huffman codes, a restart marker after every
-   row of units, and nothing that decoding does not need. */
+/* Rewrites a JPEG with its own coefficients: one scan of Huffman codes, a restart marker after every row of MCUs, and
+   nothing that decoding does not need. */
 
 #include "messages.h"
 
@@ -17,7 +17,7 @@ static boolean full(j_compress_ptr jpeg) {
     return FALSE;
 }
 
-/* Whether scans of a progressive file are missing: decoding then smooths its blocks, as no other file would have it. */
+/* Whether a progressive file lacks scans: libjpeg then smooths its blocks, which a baseline file would not get. */
 static int unfinished(j_decompress_ptr jpeg) {
     for (int k = 0; jpeg->progressive_mode && k < jpeg->num_components * DCTSIZE2; k++)
         if (jpeg->coef_bits[k / DCTSIZE2][k % DCTSIZE2])
@@ -25,8 +25,8 @@ static int unfinished(j_decompress_ptr jpeg) {
     return 0;
 }
 
-/* Writes to `out`, of `capacity` bytes; answers how many it took, or -1 where libjpeg had something to say, be it of the
-   file or that there is too little of it: then `text` has it. */
+/* Writes to `out`, which has `capacity` bytes; returns the size, or -1 if libjpeg has a warning or an error about the
+   file, or `capacity` is too small: `text` then has the message. */
 EXPORT int64_t ar_jpeg_transcode(const uint8_t *data, int64_t size, uint8_t *out, int64_t capacity, char *text) {
     struct writer w;
     memset(&w, 0, sizeof w);

@@ -1,11 +1,10 @@
-/* Windows of JPEGs by the libjpeg-turbo of the machine, which can leave out rows and columns (jpeg_crop_scanline,
-   jpeg_skip_scanlines): a library of its own, because the kernels must do without libjpeg.
+/* Windows of JPEGs by the installed libjpeg-turbo, which can leave out rows and columns (jpeg_crop_scanline,
+   jpeg_skip_scanlines): a library of its own, because the kernels must work without libjpeg.
 
-   Whatever libjpeg has to say, warning or error, ends the decoding and is handed back as text: Python's own decoder
-   then says what becomes of such a file. No global is written, all memory is libjpeg's own and given back on every way
-   out, and nothing is printed.
+   Any warning or error of libjpeg ends the decoding and is returned as text: Python's own decoder then decides about
+   the file. No global is written, libjpeg frees its memory on every path, and nothing is printed.
 
-   Bits: libjpeg's own; images/jpeg.py tries out, once for each kind of file, that they are those of the whole decode.
+   Bits: libjpeg's own; images/jpeg.py checks, once for each kind of file, that they are those of the whole image.
    Law: tests/images/test_jpeg_window.py. */
 
 #include "huffman.h"
@@ -13,14 +12,14 @@
 #define LAYOUT "window.def"
 #include "layout_table.h"
 
-/* A decoder, and what it had to say first. */
+/* A decoder, and its first message. */
 struct decoder {
     struct jpeg_decompress_struct jpeg;
     struct messages messages;
     struct entropy *entropy;
 };
 
-/* Where the next marker begins, or NULL: FF, but not before 00, which is a coded byte, nor before FF, which fills. */
+/* The next marker, or NULL: FF, unless 00 follows, which is a coded byte, or FF, which is padding. */
 static const uint8_t *next_marker(const uint8_t *at, const uint8_t *end) {
     while (at < end && (at = memchr(at, 0xff, (size_t)(end - at))) && at + 1 < end) {
         if (at[1] != 0x00 && at[1] != 0xff)
@@ -30,7 +29,7 @@ static const uint8_t *next_marker(const uint8_t *at, const uint8_t *end) {
     return NULL;
 }
 
-/* Where a restart interval begins, in front of which the markers have to be there and in order. */
+/* The start of a restart interval; the markers before it must be complete and in order. */
 static const uint8_t *restart_interval(j_decompress_ptr jpeg, const uint8_t *at, const uint8_t *end, int64_t number) {
     for (int64_t k = 0; k < number; k++) {
         if (!(at = next_marker(at, end)) || at[1] != JPEG_RST0 + k % 8)
@@ -40,8 +39,8 @@ static const uint8_t *restart_interval(j_decompress_ptr jpeg, const uint8_t *at,
     return at;
 }
 
-/* Whether what follows the last row that was decoded is the end marker, as the whole decode finds it: or, where restart
-   markers stand, whether there is one at all. */
+/* Whether the end marker follows the last decoded row, as decoding the whole image would find it; in files with
+   restart markers, whether there is one at all. */
 static int has_end_marker(j_decompress_ptr jpeg) {
     const uint8_t *at = jpeg->src->next_input_byte, *end = at + jpeg->src->bytes_in_buffer;
     if (!jpeg->restart_interval)
@@ -52,7 +51,7 @@ static int has_end_marker(j_decompress_ptr jpeg) {
     return 0;
 }
 
-#if defined(ENTROPY_BY_LIBJPEG) /* see build.py: this libjpeg is another one than huffman.h knows */
+#if defined(ENTROPY_BY_LIBJPEG) /* see build.py: huffman.h does not fit this libjpeg */
 enum { READS_CODES = 0 };
 static void read_codes(struct decoder *d, const Window *w) { (void)d, (void)w; }
 static void resume_libjpeg(struct decoder *d) { (void)d; }
@@ -64,12 +63,12 @@ static boolean read_mcu(j_decompress_ptr jpeg, JBLOCKROW *blocks) {
     return TRUE;
 }
 
-/* Coefficients are read here, from the restart interval on that the first row of the window needs. */
+/* Decode coefficients by huffman.h, from the restart interval of the first wanted row on. */
 static void read_codes(struct decoder *d, const Window *w) {
     j_decompress_ptr jpeg = &d->jpeg;
     if (jpeg->progressive_mode || jpeg->arith_code || jpeg->comps_in_scan != jpeg->num_components)
         ERREXIT(jpeg, JERR_BAD_STATE);
-    int alone = jpeg->num_components == 1; /* then blocks are coded one by one, whatever the sampling says */
+    int alone = jpeg->num_components == 1; /* a single component is coded block by block, whatever its sampling */
     int across = DCTSIZE / w->reduce * (alone ? 1 : jpeg->max_h_samp_factor);
     int down = DCTSIZE / w->reduce * (alone ? 1 : jpeg->max_v_samp_factor);
     const uint8_t *at = jpeg->src->next_input_byte, *end = at + jpeg->src->bytes_in_buffer;
@@ -80,7 +79,7 @@ static void read_codes(struct decoder *d, const Window *w) {
     jpeg->entropy->decode_mcu = read_mcu;
 }
 
-/* libjpeg goes on behind what was read here. */
+/* Set libjpeg's position after the bytes that were decoded here. */
 static void resume_libjpeg(struct decoder *d) {
     struct jpeg_source_mgr *source = d->jpeg.src;
     const uint8_t *end = source->next_input_byte + source->bytes_in_buffer;
@@ -130,8 +129,8 @@ static void decode(struct decoder *d, const uint8_t *data, const Window *w, uint
         ERREXIT(jpeg, JERR_BAD_STATE);
 }
 
-/* Writes rows y0 to y1 of columns x0 to x1 to `out`, one after another. Answers 0, or 1 where libjpeg had something to
-   say: then `text`, of JMSG_LENGTH_MAX bytes, has it, and `out` may be written in part. */
+/* Writes rows y0 to y1 of columns x0 to x1 to `out`, without gaps. Returns 0, or 1 if libjpeg has a warning or an
+   error: `text`, of JMSG_LENGTH_MAX bytes, then has the message, and `out` may be written in part. */
 EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *memory, uint8_t *out, char *text) {
     const Window *w = window;
     struct decoder d;
@@ -149,14 +148,14 @@ EXPORT int32_t ar_jpeg_window(const uint8_t *data, const void *window, void *mem
     return answer;
 }
 
-/* Bytes of the memory that windows are decoded with, zeros at first, by one thread at a time. */
+/* The bytes of memory that decoding needs, zeros at first, used by one thread at a time. */
 EXPORT int64_t ar_jpeg_memory(void) { return sizeof(struct entropy); }
 
-/* Whether codes can be read here. */
+/* Whether huffman.h decodes the codes here. */
 EXPORT int32_t ar_jpeg_reads_codes(void) { return READS_CODES; }
 
-/* The sources that this was built from. */
+/* The fingerprint of the sources of this library. */
 EXPORT const char *ar_sources(void) { return SOURCES; }
 
-/* The version of libjpeg-turbo whose headers it was built with. */
+/* The version of the libjpeg-turbo headers of this build. */
 EXPORT int32_t ar_libjpeg(void) { return LIBJPEG_TURBO_VERSION_NUMBER; }

@@ -1,4 +1,4 @@
-/* What libjpeg has to say, caught: its first warning or error as text, and a way out of it. */
+/* Catches the messages of libjpeg: the first warning or error as text, and a jump out of it. */
 
 #pragma once
 
@@ -16,7 +16,7 @@
 #endif
 
 struct messages {
-    struct jpeg_error_mgr errors; /* the first field: libjpeg hands out its address */
+    struct jpeg_error_mgr errors; /* the first field, because libjpeg passes its address */
     jmp_buf out;
     char *text; /* of JMSG_LENGTH_MAX bytes */
     int strict; /* whether a warning ends the work, too */

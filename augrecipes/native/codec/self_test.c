@@ -1,5 +1,5 @@
-/* Whether the entropy decoder of huffman.h does the work of libjpeg's: a small JPEG is written by libjpeg, and read in both
-   ways. libjpeg itself compares its version and the size of its structs with those of its headers, and gives up. */
+/* Tests the entropy decoder of huffman.h against libjpeg's: libjpeg writes a small JPEG, and both decode it. libjpeg
+   itself compares its version and struct sizes with those of its headers, and fails if they differ. */
 
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static int encode(unsigned char **data, unsigned long *size) {
     return done;
 }
 
-/* Answers 1, or 0 where pixels differ, where libjpeg never asks for a block, and where it has something to say. */
+/* Returns 1, or 0 if pixels differ, if libjpeg never asks for a block, or if it has a warning or an error. */
 EXPORT int32_t ar_jpeg_self_test(void) {
     uint8_t pixels[2][ROWS * COLUMNS * RGB];
     unsigned char *data = NULL;

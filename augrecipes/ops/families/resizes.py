@@ -1,7 +1,5 @@
 """Steps that resize an image, or a window of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -107,7 +105,7 @@ RECORDS = (
         "RandomResizedCrop",
         pixels=("size",),
         limits={"ratio": _RATIO},
-        in_eval=(eval_windows.resized_central, "the centre, 7/8 of the shorter side where training's scale allows it"),
+        in_eval=(eval_windows.resized_central, "the centre, 7/8 of the shorter side if training's scale allows it"),
         native=_crop(DRAWS.RESIZED_CROP, ["scale", lambda step: tuple(map(math.log, step.ratio)), "ratio"]),
     ),
     _train_window(

@@ -5,8 +5,6 @@ order of their ids, gaps closed. Objects with `iscrowd` or `ignore` are flagged.
 here, because pycocotools crashes on damaged ones, and a file must not be able to end the process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path

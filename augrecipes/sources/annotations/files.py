@@ -1,7 +1,5 @@
 """Reading annotation files, and finding the folder of their images."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,6 @@ the image, relative to the JSON file; the copy in `imageData` is not read. Class
 `classes.txt` beside the files or one folder up, one a line; without it they are the labels found, sorted.
 """
 
-from __future__ import annotations
-
 import base64
 from binascii import Error as Base64Error
 from math import hypot
@@ -119,8 +117,7 @@ def _outline(kind: str, points: list[float]) -> list[float]:
     if kind == "circle" and count == 2:
         x, y, *edge = points
         radius = hypot(edge[0] - x, edge[1] - y)
-        corners: list[float] = (np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)]) * radius + [x, y]).ravel().tolist()
-        return corners
+        return (np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)]) * radius + [x, y]).ravel().tolist()
     if kind == "mask" and count == 2:
         return []
     raise RecordError(f"{kind} with {count} points is not read; drop_shapes=[{kind!r}] leaves such out")

@@ -10,8 +10,6 @@ A format is a module with
 What follows is the same for all formats: see `augrecipes.sources.annotations.table`.
 """
 
-from __future__ import annotations
-
 import os
 from array import array
 from collections import defaultdict
@@ -57,8 +55,8 @@ class AnnotationOptions:
         drop_shapes: labelme's shape types to leave out.
     """
 
-    inputs: Inputs
-    images: PathLike | None = None
+    inputs: "Inputs"
+    images: "PathLike | None" = None
     split: str | None = None
     classes: Sequence[str] | None = None
     crowds: Crowds = "drop"

@@ -12,8 +12,6 @@
   belongs to no object, the label of its class. Its own label is its number among the image's keypoints in the file.
 """
 
-from __future__ import annotations
-
 import os
 from array import array
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Columns of a table from an AnnotationSet: boxes, keypoints and outlines in the recipe's formats."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,7 +82,7 @@ def _in_format(corners: Floats, format: str) -> npt.NDArray[np.float32]:
     return np.hstack([middle, np.minimum(extent, np.minimum(2 * middle, 2 * (1 - middle)))])
 
 
-def points_of(annotations: AnnotationSet, selected: Selection, sizes: Floats, declared: Keypoints) -> Ragged | None:
+def points_of(annotations: AnnotationSet, selected: Selection, sizes: Floats, declared: "Keypoints") -> Ragged | None:
     """The column of keypoints; None where the data has none.
 
     Args:

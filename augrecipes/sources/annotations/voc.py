@@ -5,8 +5,6 @@ from 1). `difficult` objects are flagged. A split is a list of names in `../Imag
 the XML file's own name, or else the name in `<filename>`. Text has the encoding that the file declares, or UTF-8.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

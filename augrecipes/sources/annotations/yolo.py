@@ -9,8 +9,6 @@ The label file of `images/a/1.jpg` is `labels/a/1.txt`. Images with an empty lab
 Class names are those of data.yaml, or of `classes.txt` beside the labels; without either, labels are numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -7,8 +7,6 @@ A window that consists of whole tiles, or lies in a single tile, decodes only th
 share tiles with their neighbours: these tiles are decoded whole, and cached.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The windows of a slide are cached between runs, one bit per window, as long as i
 slide once, not at each start.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Sequence
@@ -98,7 +96,7 @@ class Windows:
         """Whether `tissue` names files."""
         return isinstance(self.tissue, str | os.PathLike) and self.tissue not in ("otsu", "none", RECIPE)
 
-    def resolved(self, rule: Bag | None, *, slides: bool) -> Windows:
+    def resolved(self, rule: Bag | None, *, slides: bool) -> "Windows":
         """The same with open settings filled in from a recipe's `bag:`, and for `slides` from the defaults.
 
         >>> Windows(min_tissue=0.3).resolved(Bag(tissue="none"), slides=True).max_white

@@ -5,9 +5,6 @@ gigapixels that memory cannot hold, or a level larger than the one before, ends 
 the numbers of images and allocates by them. So the few numbers that it relies on are checked first.
 """
 
-from __future__ import annotations
-
-import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from augrecipes.cache import stamp_of_file
-from augrecipes.errors import DataError
+from augrecipes.errors import DataError, logger
 from augrecipes.images.format import stage
 from augrecipes.lru import OpenFiles
 from augrecipes.sources.slides.jpeg_tiles import JpegTiles, index_of
@@ -102,7 +99,6 @@ def open_handle(path: str) -> Any:
 @cache
 def _tile_cache(process: int) -> Any:
     """The tile cache of this process: after a fork, the parent's may be locked forever."""
-    del process
     return require("openslide").OpenSlideCache(_CACHED)
 
 
@@ -111,7 +107,6 @@ OPEN = 32
 
 # OpenSlide's vendors of TIFFs whose tiles form a plain grid, without gaps, overlaps or tags of their own.
 _PLAIN = ("aperio", "generic-tiff", None)
-_log = logging.getLogger("augrecipes")
 
 
 def open_slide(path: str) -> Pyramid:
@@ -148,7 +143,7 @@ def open_slide(path: str) -> Pyramid:
     except Exception as error:  # tifffile raises all kinds of errors on a damaged file; OpenSlide may say more
         if not safe:
             raise DataError(f"is damaged: {error}", path) from None
-        _log.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
+        logger.debug("%s: tifffile: %s: %s", path, type(error).__name__, error)
     handle = None if vendor is None else open_handle(path)
     slide: Pyramid | None = None
     if index is not None and vendor in _PLAIN:

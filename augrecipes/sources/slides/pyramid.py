@@ -5,8 +5,6 @@ the window. A level whose downsample is within one per cent is used as it is, si
 accurate. Otherwise the next finer level is averaged by area (cv2.INTER_AREA); corners are rounded to its pixels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +56,7 @@ class Part:
     width: int
     height: int
 
-    def inside(self, width: int, height: int) -> Part:
+    def inside(self, width: int, height: int) -> "Part":
         """The rectangle clipped to a level of that size; empty if it lies outside."""
         x, y = min(max(self.x, 0), width), min(max(self.y, 0), height)
         right, bottom = min(max(self.x + self.width, x), width), min(max(self.y + self.height, y), height)

@@ -4,8 +4,6 @@ Glass has no colour: tissue is where saturation exceeds a threshold, the user's 
 says where tissue is, or GeoJSON with polygons in px of level 0, as QuPath exports it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ messages, are refused all the same. `tarfile` takes a damaged header for the end
 stops are checked here. An archive that changed since it was listed is an error.
 """
 
-from __future__ import annotations
-
 import glob
 import io
 import os

@@ -4,8 +4,6 @@ The index of an archive is kept as arrays, which pickle small, and is cached bet
 unchanged. Nothing is ever unpickled.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

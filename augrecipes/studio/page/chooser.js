@@ -1,4 +1,4 @@
-// Which sample a view looks at: a number that all views share, with the name of its file.
+// Chooses the sample of a view: an index that all views share, with the name of its file.
 
 import {counter, make} from "./dom.js"
 import {change, on, settings, source} from "./state.js"

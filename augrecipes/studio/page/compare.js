@@ -1,15 +1,15 @@
-// The view A/B: two recipes or two settings on the same sample and draws, the difference as an image and in words.
+// The view A/B: two recipes or settings on the same sample and draws, with their difference as an image and in words.
 
 import {chooser} from "./chooser.js"
 import {choice, fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture} from "./picture.js"
 import {ask} from "./server.js"
-import {announce, chosen, on, recipe, say, settings} from "./state.js"
+import {announce, tileChoice, on, recipe, say, settings} from "./state.js"
 
 let pinned = null
 let other = "saved"
-let speed = {a: "", b: ""}
+let optimisers = {a: "", b: ""}
 let gallery = []
 let drawing = null
 let select = null
@@ -17,7 +17,7 @@ let wipe = null
 let words = null
 let figures = null
 let mode = "wipe"
-let apart = null
+let caption = null
 const pictures = {a: null, b: null, difference: null}
 
 export const view = {name: "compare", title: "A/B", sample: true, build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
@@ -32,7 +32,7 @@ function build(element) {
     refresh()
   }})
   const optimise = (side) => make("select", {"aria-label": `Optimiser of ${side.toUpperCase()}`, onchange: (event) => {
-    speed[side] = event.target.value
+    optimisers[side] = event.target.value
     refresh()
   }}, SPEEDS.map(([value, text]) => make("option", {value}, text)))
   const slider = make("input", {type: "range", min: 0, max: 100, value: 50, step: "any", class: "wiper", "aria-label": "How much of A is shown over B, in percent", oninput: () => wipe.style.setProperty("--cut", `${slider.value}%`)})
@@ -44,13 +44,13 @@ function build(element) {
     make("div", {class: "bar"}, chooser(), make("span", {class: "side-of"}, make("b", {class: "letter"}, "A"), "the editor", optimise("a")),
       make("span", {class: "side-of"}, make("b", {class: "letter"}, "B"), select, optimise("b")),
       make("button", {type: "button", title: "Keep the recipe as it is now, as B (p)", onclick: pin}, "Pin as B"),
-      choice("How to compare", [["wipe", "Slide"], ["both", "Side by side"]], mode, (chosen) => {
-        mode = chosen
-        lay()
+      choice("How to compare", [["wipe", "Slide"], ["both", "Side by side"]], mode, (value) => {
+        mode = value
+        arrange()
       })),
     drawing.place, drawing.trouble, make("div", {class: "scroll"}, make("div", {class: "versus"}, figures, words)))
   options()
-  lay()
+  arrange()
   on("gallery", (entries) => {
     gallery = entries
     options()
@@ -64,15 +64,15 @@ function options() {
   fill(select, all.map(entry), gallery.length ? make("optgroup", {label: "Gallery"}, gallery.map(({name}) => entry([`gallery ${name}`, name]))) : null)
 }
 
-function lay() {
-  apart = make("span", {}, "difference")
+function arrange() {
+  caption = make("span", {}, "difference")
   const figure = (side, title) => make("figure", {}, side, make("figcaption", {}, title))
   if (mode === "wipe") {
     wipe.querySelector(".a").replaceChildren(pictures.a.element)
     wipe.querySelector(".b").replaceChildren(pictures.b.element)
-    fill(figures, figure(wipe, "A left of the handle, B right of it"), figure(pictures.difference.element, apart))
+    fill(figures, figure(wipe, "A left of the handle, B right of it"), figure(pictures.difference.element, caption))
   } else {
-    fill(figures, figure(pictures.a.element, "A"), figure(pictures.b.element, "B"), figure(pictures.difference.element, apart))
+    fill(figures, figure(pictures.a.element, "A"), figure(pictures.b.element, "B"), figure(pictures.difference.element, caption))
   }
   figures.dataset.mode = mode
 }
@@ -99,21 +99,21 @@ export function refresh() {
   drawing.start(async (signal) => {
     drawing.trouble.hidden = true
     const answer = await ask("POST", "api/compare", {
-      a: {text: recipe.good, optimize: speed.a || null}, b: {text: textOf(), optimize: speed.b || null},
-      index: settings.index, epoch: settings.at, seed: settings.seed, ...chosen(),
+      a: {text: recipe.good, optimize: optimisers.a || null}, b: {text: textOf(), optimize: optimisers.b || null},
+      index: settings.index, epoch: settings.at, seed: settings.seed, ...tileChoice(),
     }, signal)
     for (const side of Object.keys(pictures)) {
-      const given = answer[side]
-      pictures[side].element.hidden = !given
-      if (given) pictures[side].show({...(typeof given === "string" ? {url: given, ...(answer.size ?? {})} : given), words: side === "difference" ? "difference of A and B" : side.toUpperCase()})
+      const image = answer[side]
+      pictures[side].element.hidden = !image
+      if (image) pictures[side].show({...(typeof image === "string" ? {url: image, ...(answer.size ?? {})} : image), words: side === "difference" ? "difference of A and B" : side.toUpperCase()})
     }
-    fill(apart, answer.largest === 0 ? "no difference" : answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference image")
-    const said = [answer.words ?? []].flat()
+    fill(caption, answer.largest === 0 ? "no difference" : answer.difference ? `difference${answer.times > 1 ? `, ${answer.times} times as strong` : ""}` : "of different sizes: no difference image")
+    const lines = [answer.words ?? []].flat()
     const equal = answer.largest === 0
     fill(words,
       answer.largest === undefined || answer.largest === null ? null : make("p", {class: equal ? "verdict good" : "verdict"}, equal ? icon("done") : null,
         equal ? "Bit-exact on this sample." : `Largest difference ${figure(answer.largest)} of 255 levels, mean ${figure(answer.mean)}.`),
-      said.length ? make("ul", {class: "words"}, said.map((line) => make("li", {}, line))) : make("p", {class: "quiet-words"}, "The recipes say the same."))
+      lines.length ? make("ul", {class: "words"}, lines.map((line) => make("li", {}, line))) : make("p", {class: "quiet-words"}, "The recipes do the same."))
   })
 }
 

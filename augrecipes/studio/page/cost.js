@@ -1,10 +1,10 @@
-// The view of cost: how long each step takes here, before and after the plan, and what the optimiser did.
+// The view of cost: the time of each step on this machine, as written and optimised, and what the optimiser did.
 
 import {chooser} from "./chooser.js"
 import {fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {ask} from "./server.js"
-import {asked, recipe, settings} from "./state.js"
+import {drawRequest, recipe, settings} from "./state.js"
 
 let drawing = null
 let place = null
@@ -16,7 +16,7 @@ function build(element) {
   place = make("div", {class: "costs"})
   fill(element, make("div", {class: "bar"}, chooser(),
     make("button", {type: "button", onclick: refresh}, "Measure again"),
-    make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample. Work that a step puts off counts where it is done.")),
+    make("span", {class: "quiet-words"}, "Times of one thread on this machine, for the chosen sample. Postponed work is counted in the step that does it.")),
     drawing.place, drawing.trouble, make("div", {class: "scroll", tabindex: 0}, place))
 }
 
@@ -26,12 +26,12 @@ export function refresh() {
   if (recipe.good === null) return
   drawing.start(async (signal) => {
     drawing.trouble.hidden = true
-    const answer = await ask("POST", "api/cost", asked({index: settings.index}), signal)
+    const answer = await ask("POST", "api/cost", drawRequest({index: settings.index}), signal)
     draw(answer)
   })
 }
 
-// Labels number steps of a class; the first of them may do without.
+// Labels number the steps of a class; #1 is left out.
 const plain = (label) => label.replace(/#1(?!\d)/g, "")
 
 function draw(answer) {
@@ -51,11 +51,11 @@ function draw(answer) {
   ]
   fill(place,
     make("dl", {class: "totals"}, figures.map(([name, value, about]) => make("div", {}, make("dt", {}, name), make("dd", {}, make("b", {}, value), make("span", {}, about))))),
-    make("div", {class: "twice"}, times("As it is written", written, most, "before"), times(`As it is planned, ${answer.optimize}`, planned, most, "after")),
+    make("div", {class: "twice"}, times("As written", written, most, "before"), times(`Optimised, ${answer.optimize}`, planned, most, "after")),
     reasons(answer))
 }
 
-// A table of times with a bar for each, all tables to one scale.
+// A table of times with bars; all tables have the same scale.
 function times(title, rows, most, kind) {
   const bar = (ms) => {
     const line = make("span")
@@ -72,7 +72,7 @@ function times(title, rows, most, kind) {
       make("tr", {}, name(words, depth), make("td", {}, ms ? time(ms) : "–"), make("td", {class: "bars", "aria-hidden": "true"}, bar(ms))))))
 }
 
-// What fired, what stayed as it was written and why, and rules that had nothing to do.
+// The rules that fired, the steps that no rule changed and why, and the rules that had nothing to do.
 function reasons(answer) {
   const line = (fired, name, ...words) => make("li", {"data-fired": String(fired)}, icon(fired ? "done" : "minus"), make("div", {}, make("b", {}, name), ...words.filter(Boolean).map((text) => make("p", {}, text))))
   const fired = [...new Map(answer.rules.map((rule) => [rule.rule, rule])).values()]
@@ -81,6 +81,6 @@ function reasons(answer) {
   return make("div", {class: "twice"},
     make("div", {class: "costs"}, part("What the optimiser did", fired.map((rule) => line(true, rule.rule, rule.before ? `on ${plain(rule.before)}` : "", rule.equation)))),
     make("div", {class: "costs"},
-      part("What stayed as it is written, and why", stayed.map((one) => line(false, plain(one.site), one.why))),
+      part("What was not optimised, and why", stayed.map((site) => line(false, plain(site.site), site.why))),
       idle.length ? make("details", {}, make("summary", {}, `${idle.length} rules had nothing to do here`), make("ul", {class: "rules"}, idle.map((rule) => line(false, rule.rule, rule.equation)))) : null))
 }

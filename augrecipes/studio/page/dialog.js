@@ -1,9 +1,9 @@
-// Windows over the page, and short notices at its foot.
+// Dialogs, and short notices at the bottom of the page.
 
 import {fill, find, icon, make} from "./dom.js"
 
-// Opens a window; `actions` are [words, work, kind]; a work that returns false leaves it open. Escape closes.
-export function dialog(title, content, actions = [], {wide = false, closed = () => undefined} = {}) {
+// Opens a dialog; `actions` are [words, work, kind]; it stays open if `work` returns false. Escape closes it.
+export function dialog(title, content, actions = [], {wide = false, onClose = () => undefined} = {}) {
   const box = make("dialog", {class: wide ? "wide" : "", "aria-label": title})
   const close = () => box.close()
   const buttons = actions.map(([words, work, kind = ""]) => make("button", {
@@ -19,7 +19,7 @@ export function dialog(title, content, actions = [], {wide = false, closed = () 
   )
   box.addEventListener("close", () => {
     box.remove()
-    closed()
+    onClose()
   })
   box.addEventListener("click", (event) => event.target === box && close())
   document.body.append(box)
@@ -27,11 +27,11 @@ export function dialog(title, content, actions = [], {wide = false, closed = () 
   return {box, close}
 }
 
-// A notice that goes by itself, or stays until it is closed (`lasting`); the same `name` replaces the one before.
+// A notice that disappears by itself, or stays until it is closed (`lasting`); it replaces one of the same `name`.
 export function notice(words, {name = words, kind = "", lasting = false, actions = []} = {}) {
   const place = find("#notices")
   const key = String(name)
-  hush(key)
+  closeNotice(key)
   const line = make("div", {class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status"},
     make("span", {}, words),
     ...actions.map(([label, work]) => make("button", {type: "button", onclick: () => {
@@ -45,12 +45,12 @@ export function notice(words, {name = words, kind = "", lasting = false, actions
   return line
 }
 
-export function hush(name) {
+export function closeNotice(name) {
   for (const line of find("#notices").children) if (line.dataset.name === String(name)) line.remove()
 }
 
-// A difference of two texts, its lines coloured and marked by their first character.
-export function difference(lines) {
+// Shows a unified diff, its lines coloured by their first character.
+export function diffView(lines) {
   const rows = lines.split("\n").map((line) => {
     const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@") ? "where" : ""
     return make("span", {class: kind}, `${line}\n`)
@@ -58,7 +58,7 @@ export function difference(lines) {
   return fill(make("pre", {class: "difference", tabindex: 0, "aria-label": "Difference"}), rows)
 }
 
-// Copies, and says so; where the browser refuses, the text is shown so that it can be copied by hand.
+// Copies a text and shows a notice; if the browser refuses, shows the text for copying by hand.
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text)

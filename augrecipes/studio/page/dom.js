@@ -1,4 +1,4 @@
-// Elements made of plain data. Text only ever becomes text: no markup of a file, a recipe or the server is read as HTML.
+// Makes elements from plain data. Text is only ever inserted as text: nothing from files, recipes or the server is parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg"
 
@@ -41,7 +41,7 @@ const SHAPES = {
   eye: "M1.500 8S4 3.500 8 3.500 14.500 8 14.500 8 12 12.500 8 12.500 1.500 8 1.500 8zM8 6.200a1.800 1.800 0 1 1 0 3.600 1.800 1.800 0 0 1 0-3.600z",
 }
 
-// A small drawing beside words; those who cannot see it hear the words.
+// A small icon beside words, hidden from screen readers.
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg")
   svg.setAttribute("viewBox", "0 0 16 16")
@@ -53,7 +53,7 @@ export function icon(name) {
   return svg
 }
 
-// A row of buttons of which one is chosen; arrow keys choose, as in a group of radio buttons.
+// A group of radio buttons in a row; arrow keys choose.
 export function choice(label, options, chosen, choose) {
   const buttons = options.map(([value, text, title]) =>
     make("button", {type: "button", role: "radio", title, "data-value": String(value), onclick: () => pick(value)}, text))
@@ -83,7 +83,7 @@ export function choice(label, options, chosen, choose) {
   return group
 }
 
-// A whole number with buttons for less and more.
+// An integer with buttons for less and more.
 export function counter(label, value, {min = 0, max = Number.MAX_SAFE_INTEGER, width = 3}, choose) {
   const input = make("input", {
     type: "number", min, max, value, "aria-label": label, class: "number", size: width,

@@ -1,10 +1,10 @@
-// One piece of drawing at a time for a view: the next ends the one before, and says how far it is when it takes long.
+// Runs one drawing of a view at a time: a new one cancels the one before, and long ones show their progress.
 
 import {fill, make} from "./dom.js"
-import {Away, wasStopped} from "./server.js"
+import {Unreachable, isAbort} from "./server.js"
 import {say, unsay} from "./state.js"
 
-const GRACE = 140 // milliseconds that a drawing may go on after a newer one is asked for: sliders would starve without
+const GRACE = 140 // ms that a drawing has before a newer one cancels it: otherwise a moving slider would show nothing
 
 export class Drawing {
   constructor() {
@@ -23,15 +23,15 @@ export class Drawing {
     fill(this.trouble, error.message, error.fix ? ` ${error.fix}` : "")
   }
 
-  // `work(signal, progress)` runs now, or as soon as the one before is stopped; only the newest of those that wait.
+  // Runs `work(signal, progress)` now, or once the present one is cancelled; of several waiting, only the newest.
   start(work) {
     this.waiting = work
     if (!this.running) return void this.next()
     const age = performance.now() - this.running.begun
-    if (age >= GRACE) this.running.stopper.abort()
+    if (age >= GRACE) this.running.controller.abort()
     else this.timer ??= setTimeout(() => {
       this.timer = null
-      if (this.waiting) this.running?.stopper.abort()
+      if (this.waiting) this.running?.controller.abort()
     }, GRACE - age)
   }
 
@@ -39,30 +39,30 @@ export class Drawing {
     const work = this.waiting
     if (!work) return
     this.waiting = null
-    const mine = {begun: performance.now(), stopper: new AbortController(), late: null}
-    this.running = mine
+    const run = {begun: performance.now(), controller: new AbortController(), late: null}
+    this.running = run
     let state = null
     const paint = () => {
       if (!state) this.bar.removeAttribute("value")
       else [this.bar.max, this.bar.value] = [state.of, state.done]
       fill(this.words, state ? `${state.done} of ${state.of} drawn` : "Drawing", state?.each ? `, ${state.each} each` : "")
     }
-    mine.late = setTimeout(() => {
+    run.late = setTimeout(() => {
       paint()
       this.place.hidden = false
       say("Drawing")
     }, 300)
     const progress = (done, of) => {
-      const each = (performance.now() - mine.begun) / done
+      const each = (performance.now() - run.begun) / done
       state = {done, of, each: done && each > 200 ? `${(each / 1000).toFixed(1)} s` : null}
       if (!this.place.hidden) paint()
     }
     try {
-      await work(mine.stopper.signal, progress)
+      await work(run.controller.signal, progress)
     } catch (error) {
-      if (!wasStopped(error) && !(error instanceof Away)) this.failed(error)
+      if (!isAbort(error) && !(error instanceof Unreachable)) this.failed(error)
     } finally {
-      clearTimeout(mine.late)
+      clearTimeout(run.late)
       this.place.hidden = true
       this.running = null
       unsay("Drawing")
@@ -70,15 +70,15 @@ export class Drawing {
     this.next()
   }
 
-  // An edit ends what takes long; what has only begun may as well be seen.
+  // Cancels a long drawing after an edit; one that has just begun may finish.
   interrupt() {
-    if (this.running && performance.now() - this.running.begun > GRACE) this.running.stopper.abort()
+    if (this.running && performance.now() - this.running.begun > GRACE) this.running.controller.abort()
   }
 
   stop(spoken = false) {
     this.waiting = null
     if (!this.running) return false
-    this.running.stopper.abort()
+    this.running.controller.abort()
     if (spoken) say("Stopped")
     return true
   }

@@ -1,21 +1,22 @@
-// The view of draws: samples and epochs side by side, drawn where they are in sight.
+// The view of draws: samples and epochs side by side, drawn when they are visible.
 
 import {choice, counter, fill, find, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture, sceneOf} from "./picture.js"
-import {listen} from "./server.js"
-import {asked, change, narrow, on, recipe, say, settings, source} from "./state.js"
+import {stream} from "./server.js"
+import {drawRequest, change, narrow, on, recipe, say, settings, source} from "./state.js"
 import * as large from "./sample.js"
 
-const AT_ONCE = 24 // samples of a request: what is in sight comes before what is not
+const AT_ONCE = 24 // samples of a request, so that visible ones come first
 const TILES = 12 // of a bag
-const failures = new Map() // by what went wrong: {message, count}
-const strips = new Map() // by index: {element, cells: by epoch, scene, stale, seen}
+const failures = new Map() // by kind of error: {message, count}
+const strips = new Map() // by index: {element, cells: by epoch, scene, stale, visible}
 let root = null
 let grid = null
 let drawing = null
 let observer = null
-let drawn = 0
+let drawnCount = 0
+let round = 0 // of the present refresh: requests of earlier ones may still run for a moment
 let failureList = null
 
 export const view = {name: "draws", title: "Draws", build, refresh, interrupt: () => drawing.interrupt(), stop: () => drawing.stop(true)}
@@ -27,24 +28,24 @@ function build(element) {
   const epochs = counter("Epochs", settings.epochs, {min: 1, max: 50, width: 2}, (epochs) => change({epochs}))
   const size = choice("Size of the images", [[96, "S", "Small"], [128, "M", "Medium"], [192, "L", "Large"], [288, "XL", "Very large"]],
     settings.size, (size) => change({size}))
-  const tiles = make("input", {type: "text", id: "tiles", size: 9, placeholder: "evenly", "aria-label": "Tiles of each bag by their numbers, such as 3, 7, 20-25; without any some that lie evenly apart",
-    title: "Tiles by their numbers, such as 3, 7, 20-25; empty: some that lie evenly apart", value: settings.tiles, onchange: () => change({tiles: tiles.value.trim()})})
+  const tiles = make("input", {type: "text", id: "tiles", size: 9, placeholder: "evenly", "aria-label": "Tiles of each bag by their numbers, such as 3, 7, 20-25; empty: some, evenly spaced",
+    title: "Tiles by their numbers, such as 3, 7, 20-25; empty: some, evenly spaced", value: settings.tiles, onchange: () => change({tiles: tiles.value.trim()})})
   const bags = make("label", {class: "counter", hidden: true}, make("span", {class: "caption"}, "Tiles"), tiles)
   const overlays = [["masks", "Masks", "m"], ["boxes", "Boxes", "b"], ["keypoints", "Keypoints", "k"], ["labels", "Labels", "l"]].map(([name, words, key]) =>
     make("button", {type: "button", class: "toggle", "data-overlay": name, "aria-pressed": String(settings[name]), title: `${words} (${key})`, hidden: true,
       onclick: () => change({[name]: !settings[name]})}, words))
-  const turns = make("button", {type: "button", class: "toggle", id: "turns", title: "Samples of each class in turn (c); else in the order of the data", hidden: true,
+  const turns = make("button", {type: "button", class: "toggle", id: "turns", title: "Alternate between the classes (c); otherwise the order of the data", hidden: true,
     onclick: () => change({turns: !settings.turns})}, "Classes in turn")
   drawing = new Drawing()
   failureList = make("ul", {class: "trouble failures", role: "alert", hidden: true})
   grid = make("div", {class: "grid", role: "group", "aria-label": "Draws: samples, each in several epochs"})
-  grid.addEventListener("keydown", walk)
+  grid.addEventListener("keydown", moveFocus)
   fill(element, make("div", {class: "bar"}, samples, first, epochs, bags, size, make("span", {class: "overlays"}, turns, overlays)), drawing.place, drawing.trouble, failureList,
     make("div", {class: "scroll"}, grid), large.build())
   narrow.addEventListener("change", observe)
   observe()
-  on("settings", (changed) => {
-    for (const button of overlays.map((one) => one)) button.setAttribute("aria-pressed", String(settings[button.dataset.overlay]))
+  on("settings", () => {
+    for (const button of overlays) button.setAttribute("aria-pressed", String(settings[button.dataset.overlay]))
     samples.show(settings.samples)
     first.show(settings.first)
     turns.setAttribute("aria-pressed", String(settings.turns))
@@ -61,15 +62,15 @@ function build(element) {
   })
 }
 
-// What is in sight: of the view's own part of the page or, in one column, of the window.
+// Observes which strips are visible, in the view's own scroll area or, in one column, in the window.
 function observe() {
   observer?.disconnect()
   observer = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       const strip = strips.get(Number(entry.target.dataset.index))
-      if (strip) strip.seen = entry.isIntersecting
+      if (strip) strip.visible = entry.isIntersecting
     }
-    more()
+    drawVisible()
   }, {root: narrow.matches ? null : find(".scroll", root), rootMargin: "200px"})
   for (const {element} of strips.values()) observer.observe(element)
 }
@@ -83,8 +84,8 @@ function indicesShown() {
   return Array.from({length: Math.min(settings.samples, source.count - from)}, (_, at) => from + at)
 }
 
-// Lays out strips and cells for what is asked; images that are there stay until newer ones come.
-function lay() {
+// Arranges strips and cells for the settings; old images stay until new ones arrive.
+function arrange() {
   const indices = indicesShown()
   const epochs = epochsShown()
   grid.style.setProperty("--thumb", `${settings.size}px`)
@@ -97,13 +98,12 @@ function lay() {
     strips.delete(index)
   }
   for (const [at, index] of indices.entries()) {
-    const strip = strips.get(index) ?? fresh(index)
+    const strip = strips.get(index) ?? newStrip(index)
     if (grid.children[at] !== strip.element) grid.insertBefore(strip.element, grid.children[at] ?? null)
     strip.stale = true
     const wanted = epochs.map((epoch, place) => {
-      const cell = strip.cells[place] ?? cellOf(strip, place)
+      const cell = strip.cells[place] ?? newCell(strip, place)
       cell.epoch = epoch
-      cell.stale = true
       cell.element.dataset.stale = ""
       cell.element.dataset.epoch = epoch
       cell.element.setAttribute("aria-label", `${nameOf(index)}, epoch ${epoch}`)
@@ -117,96 +117,98 @@ function lay() {
 
 const nameOf = (index) => `sample ${index}${source.names[index] ? `, ${source.names[index]}` : ""}`
 
-function fresh(index) {
+function newStrip(index) {
   const title = make("span", {class: "name", title: source.names[index] ?? ""}, source.names[index] ?? `sample ${index}`)
   const row = make("div", {class: "cells"})
   const words = make("div", {class: "shared", hidden: true})
   const element = make("section", {class: "strip", "data-index": index, "aria-label": nameOf(index)},
     make("header", {}, make("span", {class: "index"}, String(index)), title), row, words)
-  const strip = {element, row, words, title, cells: [], scene: null, stale: true, seen: false}
+  const strip = {element, row, words, title, cells: [], scene: null, stale: true, visible: false}
   strips.set(index, strip)
   observer.observe(element)
   return strip
 }
 
-function cellOf(strip, place) {
+function newCell(strip, place) {
   const caption = make("span", {class: "epoch"})
   const frame = make("span", {class: "frame"})
   const element = make("button", {type: "button", class: "cell", onclick: () => large.open(cell.line, Number(strip.element.dataset.index), cell.epoch)}, frame, caption)
-  const cell = {element, frame, caption, pictures: [], line: null, epoch: 0, stale: true}
+  const cell = {element, frame, caption, pictures: [], line: null, epoch: 0}
   strip.cells[place] = cell
   return cell
 }
 
-// Draws anew: what is in sight first.
+// Redraws, visible strips first.
 export function refresh() {
   if (!source.count) return
-  lay()
+  arrange()
   failures.clear()
   listFailures()
   large.refresh()
-  drawn = 0
+  drawnCount = 0
+  round++
   drawing.start(request)
 }
 
-const waiting = () => indicesShown().map((index) => [index, strips.get(index)]).filter(([, strip]) => strip?.stale)
+const staleStrips = () => indicesShown().map((index) => [index, strips.get(index)]).filter(([, strip]) => strip?.stale)
 
-function more() {
-  if (!drawing.running && !drawing.waiting && recipe.good !== null && waiting().some(([, strip]) => strip.seen)) drawing.start(request)
+function drawVisible() {
+  if (!drawing.running && !drawing.waiting && recipe.good !== null && staleStrips().some(([, strip]) => strip.visible)) drawing.start(request)
 }
 
 async function request(signal, progress) {
-  await new Promise((resolve) => requestAnimationFrame(resolve)) // by then it is known what is in sight
-  let next = waiting().filter(([, strip]) => strip.seen)
-  if (!next.length) next = drawn ? [] : waiting().slice(0, 6)
+  await new Promise((resolve) => requestAnimationFrame(resolve)) // by then the observer has reported
+  let next = staleStrips().filter(([, strip]) => strip.visible)
+  if (!next.length) next = drawnCount ? [] : staleStrips().slice(0, 6)
   const indices = next.slice(0, AT_ONCE).map(([index]) => index)
   if (!indices.length) return
   const epochs = epochsShown()
+  const mine = round
   const begun = performance.now()
   let count = 0
   drawing.trouble.hidden = true
   const dense = Math.ceil((devicePixelRatio || 1) * settings.size)
-  await listen("api/draws", asked({indices, epochs, size: dense, source: source.kind === "pairs", tiles: TILES}), (line) => {
+  await stream("api/draws", drawRequest({indices, epochs, size: dense, source: source.kind === "pairs", tiles: TILES}), (line) => {
     if (line.done) {
-      drawn += count
+      if (mine === round) drawnCount += count
       const wall = Math.round(performance.now() - begun)
       say(`${count} ${count === 1 ? "draw" : "draws"} in ${wall} ms`)
-      grid.dataset.drawn = String(drawn)
+      grid.dataset.drawn = String(drawnCount)
       return
     }
     if (line.error && line.index === undefined) throw new Error(line.error.message)
     count++
-    receive(line)
+    receive(line, mine === round)
     progress(count, indices.length * epochs.length)
   }, signal)
+  if (mine !== round) return // everything is old again, and the next request draws it
   for (const index of indices) if (strips.has(index)) strips.get(index).stale = false
-  if (waiting().some(([, strip]) => strip.seen)) drawing.waiting ??= request
+  if (staleStrips().some(([, strip]) => strip.visible)) drawing.waiting ??= request
 }
 
-// Only what lies over some image can be switched on and off.
+// Shows the toggle of an overlay once an image has it.
 const CARRIES = {masks: "mask", boxes: "boxes", keypoints: "keypoints", labels: "labels"}
-const laid = (name) => {
+const showToggle = (name) => {
   const button = find(`[data-overlay="${name}"]`, root)
   if (button.hidden) button.hidden = false
 }
 
-function receive(line) {
+function receive(line, current) {
   const strip = strips.get(line.index)
-  const cell = strip?.cells.find((one) => one.epoch === line.epoch)
+  const cell = strip?.cells.find(({epoch}) => epoch === line.epoch)
   if (!cell) return
-  strip.title.textContent = line.name || strip.title.textContent // of the first samples it is known before
+  strip.title.textContent = line.name || strip.title.textContent // for the first samples it was known before
   cell.line = line
-  cell.stale = false
-  delete cell.element.dataset.stale
+  if (current) delete cell.element.dataset.stale
   if (line.error) {
     cell.pictures = []
     fill(cell.frame, make("span", {class: "broken", title: line.error.message}, icon("error"), "fails"))
-    const kind = (line.cause ?? line.error.message).replace(/[\d.]+/g, "#") // which sizes, differs from image to image
+    const kind = (line.cause ?? line.error.message).replace(/[\d.]+/g, "#") // numbers such as sizes differ from image to image
     failures.set(kind, {message: failures.get(kind)?.message ?? line.error.message, count: (failures.get(kind)?.count ?? 0) + 1})
     return void listFailures()
   }
   const shown = line.pictures
-  for (const {overlay = {}} of shown) for (const name of Object.keys(CARRIES)) if (overlay[CARRIES[name]]) laid(name)
+  for (const {overlay = {}} of shown) for (const name of Object.keys(CARRIES)) if (overlay[CARRIES[name]]) showToggle(name)
   while (cell.pictures.length < shown.length) cell.pictures.push(new Picture())
   cell.pictures.splice(shown.length)
   cell.frame.dataset.count = shown.length > 2 ? "many" : shown.length
@@ -217,11 +219,11 @@ function receive(line) {
   }
   fill(cell.frame, cell.pictures.map((picture) => picture.element), line.more > 0 ? make("span", {class: "rest"}, `and ${line.more} more`) : null)
   scene(strip, line)
-  const said = source.kind === "bags" ? [line.words ?? [], line.shown ?? []].flat().join(", ") : ""
-  if (said) {
+  const words = source.kind === "bags" ? [line.words ?? [], line.shown ?? []].flat().join(", ") : ""
+  if (words) {
     strip.words.hidden = false
-    strip.said = {...strip.said, [line.epoch]: said}
-    fill(strip.words, Object.entries(strip.said).filter(([epoch]) => epochsShown().includes(Number(epoch)))
+    strip.epochWords = {...strip.epochWords, [line.epoch]: words}
+    fill(strip.words, Object.entries(strip.epochWords).filter(([epoch]) => epochsShown().includes(Number(epoch)))
       .map(([epoch, text]) => make("div", {}, make("b", {}, `epoch ${epoch} `), text)))
   } else if (line.shown) {
     strip.words.hidden = false
@@ -229,14 +231,14 @@ function receive(line) {
   }
 }
 
-// Each error once, with the number of draws that have it.
+// Lists each error once, with the number of draws that fail with it.
 function listFailures() {
   failureList.hidden = !failures.size
   fill(failureList, [...failures.values()].map(({message, count}) =>
     make("li", {}, make("b", {}, count > 1 ? `${count} draws fail, the first: ` : "One draw fails: "), message)))
 }
 
-// The whole scene of a pair, with the window that each epoch cut out of it in a colour of its own.
+// Shows the whole scene of a pair, with the crop window of each epoch in its own colour.
 function scene(strip, line) {
   const whole = sceneOf(line.pictures[0])
   if (!whole) return
@@ -250,8 +252,8 @@ function scene(strip, line) {
   strip.scene.picture.show({...whole, windows})
 }
 
-// Arrow keys go from image to image as they stand on the page.
-function walk(event) {
+// Arrow keys move the focus from image to image as they are placed on the page.
+function moveFocus(event) {
   const cells = [...grid.querySelectorAll(".cell")]
   const at = cells.indexOf(document.activeElement)
   if (at < 0) return
@@ -260,11 +262,11 @@ function walk(event) {
   if (event.key === "ArrowUp" || event.key === "ArrowDown") {
     const here = cells[at].getBoundingClientRect()
     const down = event.key === "ArrowDown" ? 1 : -1
-    const apart = (cell) => {
+    const distance = (cell) => {
       const box = cell.getBoundingClientRect()
       return (box.top - here.top) * down > 4 ? Math.abs(box.top - here.top) * 4 + Math.abs(box.left - here.left) : Infinity
     }
-    next = cells.reduce((best, cell) => (apart(cell) < apart(best) ? cell : best), cells[at])
+    next = cells.reduce((best, cell) => (distance(cell) < distance(best) ? cell : best), cells[at])
   }
   if (!next) return
   event.preventDefault()

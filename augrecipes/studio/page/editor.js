@@ -1,4 +1,4 @@
-// The editor: CodeMirror with YAML, problems underlined with their fixes, completion, explanations and undo.
+// The editor: CodeMirror for YAML, with underlined problems and their fixes, completion, explanations and undo.
 
 import {
   EditorState, EditorView, Transaction, autocompletion, bracketMatching, classHighlighter, closeBrackets, closeBracketsKeymap,
@@ -8,23 +8,23 @@ import {
   searchKeymap, setDiagnostics, syntaxHighlighting, tooltips, undo, yaml,
 } from "./vendor/codemirror.js"
 import {find, make} from "./dom.js"
-import {complete, hovered, roomOf} from "./language.js"
+import {complete, hoverCard, tooltipRoom} from "./language.js"
 import {announce} from "./state.js"
 
 let view = null
-let quiet = false
+let muted = false
 
-const looks = [
+const appearance = [
   lineNumbers(), foldGutter(), lintGutter(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(),
   bracketMatching(), highlightSelectionMatches(), EditorView.lineWrapping, syntaxHighlighting(classHighlighter), yaml(),
-  hoverTooltip(hovered, {hoverTime: 350, hideOnChange: true}), tooltips({tooltipSpace: roomOf}),
+  hoverTooltip(hoverCard, {hoverTime: 350, hideOnChange: true}), tooltips({tooltipSpace: tooltipRoom}),
   EditorView.domEventHandlers({
-    keydown: (_, shown) => shown.dom.toggleAttribute("data-typing", true) && false, // hides what the pointer has called up
+    keydown: (_, shown) => shown.dom.toggleAttribute("data-typing", true) && false, // hides hover cards while typing
     mousemove: (_, shown) => shown.dom.toggleAttribute("data-typing", false),
   }),
 ]
 
-// The explanation of what is chosen in a list of completions: on the far side of the list, as far as there is room.
+// Places the explanation of the selected completion on the far side of the list, as large as fits.
 function placeInfo(shown, list, option, info, room) {
   const line = shown.coordsAtPos(shown.state.selection.main.head)
   const down = list.top >= line.top
@@ -33,7 +33,7 @@ function placeInfo(shown, list, option, info, room) {
   return {style: `${side}; left: -1px; right: -1px; width: auto; max-width: none; ${space < 60 ? "display: none" : `max-height: ${space}px`}`, class: "cm-placed"}
 }
 
-// A list of completions leaves the whole of a line free that is wrapped, not only the row of the cursor.
+// Keeps the completion list off the whole of a wrapped line, not only off the row of the cursor.
 function freeLine(shown) {
   shown.requestMeasure({
     key: freeLine,
@@ -43,7 +43,7 @@ function freeLine(shown) {
       return row ? [row.top - shown.documentTop - line.top, line.bottom + shown.documentTop - row.bottom] : [0, 0]
     },
     write: ([over, under]) => {
-      shown.dom.style.setProperty("--room", `${roomOf(shown).width}px`)
+      shown.dom.style.setProperty("--room", `${tooltipRoom(shown).width}px`)
       shown.dom.style.setProperty("--over", `${Math.max(0, over)}px`)
       shown.dom.style.setProperty("--under", `${Math.max(0, under)}px`)
     },
@@ -55,7 +55,7 @@ export function open(parent) {
     parent,
     state: EditorState.create({
       extensions: [
-        ...looks, history(), indentOnInput(), indentUnit.of("  "), closeBrackets(), search({top: true}),
+        ...appearance, history(), indentOnInput(), indentUnit.of("  "), closeBrackets(), search({top: true}),
         autocompletion({override: [complete], icons: false, positionInfo: placeInfo}),
         EditorView.contentAttributes.of({"aria-label": "Recipe, as YAML", "aria-describedby": "leave", spellcheck: "false"}),
         keymap.of([
@@ -67,7 +67,7 @@ export function open(parent) {
           {key: "Escape", run: leave},
         ]),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged && !quiet) announce("typed", text())
+          if (update.docChanged && !muted) announce("typed", text())
           if (update.docChanged || update.selectionSet) announce("cursor", cursor())
           if (update.docChanged || update.selectionSet || update.geometryChanged) freeLine(view)
         }),
@@ -77,12 +77,12 @@ export function open(parent) {
   return view
 }
 
-// A second editor that shows a text and takes none.
-export function still(parent, label) {
+// A second editor, read only.
+export function readOnly(parent, label) {
   const shown = new EditorView({
     parent,
     state: EditorState.create({
-      extensions: [...looks, EditorState.readOnly.of(true), EditorView.editable.of(false),
+      extensions: [...appearance, EditorState.readOnly.of(true), EditorView.editable.of(false),
         EditorView.contentAttributes.of({"aria-label": label, tabindex: "0"})],
     }),
   })
@@ -91,7 +91,7 @@ export function still(parent, label) {
   }
 }
 
-// To what follows the editor: Tab indents, so it leads nowhere.
+// Moves the focus to what follows the editor: Tab cannot, since it indents.
 function leave() {
   find("#problems-list button, #step:not([hidden]) button, [role=tab][aria-selected=true]").focus()
   return true
@@ -101,23 +101,23 @@ export const text = () => view.state.doc.toString()
 export const focus = () => view.focus()
 export const has = (element) => view.dom.contains(element)
 
-// The cursor as [line, column]: lines from 1, columns from 0 in units of UTF-16, as the server counts them. Before the
-// first word of a line it counts as on it, so that a step's whole line is the step's.
+// The cursor as [line, column]: lines from 1, columns from 0 in UTF-16 units, as the server counts them. In the indent
+// of a line it counts as on the first word, so that the whole line of a step belongs to it.
 export function cursor() {
   const {head} = view.state.selection.main
   const line = view.state.doc.lineAt(head)
   return [line.number, Math.max(head - line.from, line.text.search(/[^\s-]|$/))]
 }
 
-// A place of the server as one of the document.
+// Converts a [line, column] of the server to an offset in the document.
 export function offset([number, column]) {
   const {doc} = view.state
   const line = doc.line(Math.min(Math.max(number, 1), doc.lines))
   return line.from + Math.min(column, line.length)
 }
 
-// Replaces the text where it differs, so that cursor, folds and undo stay as they are around it.
-export function put(wanted, {event = "input.replace", alone = true, unheard = false} = {}) {
+// Replaces only what differs, so that cursor, folds and undo history around it are kept.
+export function put(wanted, {event = "input.replace", ownUndoStep = true} = {}) {
   const now = text()
   const next = wanted.replace(/\r\n?/g, "\n")
   if (now === next) return
@@ -128,34 +128,32 @@ export function put(wanted, {event = "input.replace", alone = true, unheard = fa
   while (end < shortest - start && now.at(-1 - end) === next.at(-1 - end)) end++
   const changes = {from: start, to: now.length - end, insert: next.slice(start, next.length - end)}
   const annotations = [Transaction.userEvent.of(event)]
-  if (alone) annotations.push(isolateHistory.of("full"))
-  quiet = unheard
+  if (ownUndoStep) annotations.push(isolateHistory.of("full"))
   view.dispatch({changes, annotations})
-  quiet = false
 }
 
-// Starts anew: what was before cannot be undone into this text.
+// Sets a new text, without an undo step to the text before.
 export function begin(content) {
   const extensions = Transaction.addToHistory.of(false)
-  quiet = true
+  muted = true
   view.dispatch({changes: {from: 0, to: view.state.doc.length, insert: content.replace(/\r\n?/g, "\n")}, annotations: extensions})
-  quiet = false
+  muted = false
 }
 
-export function go(place) {
+export function moveTo(place) {
   const at = offset(place)
   view.dispatch({selection: {anchor: at}, effects: EditorView.scrollIntoView(at, {y: "center"})})
   view.focus()
 }
 
-// Where the cursor is at the beginning: in the first step, so that its arguments are there to play with.
-export function beginAt(place) {
+// Puts the cursor into the first step at the beginning, so that its arguments are shown.
+export function placeCursor(place) {
   if (!place || view.state.selection.main.head) return
   const at = offset(place)
   view.dispatch({selection: {anchor: at}, effects: EditorView.scrollIntoView(at, {y: "nearest", yMargin: 60})})
 }
 
-// Carries out the edits of a fix, all at once, as one thing to undo.
+// Applies the edits of a fix as a single undo step.
 export function apply(fix) {
   const changes = fix.edits.map((edit) => ({from: offset(edit.from), to: offset(edit.to), insert: edit.text}))
   view.dispatch({changes, annotations: [Transaction.userEvent.of("input.fix"), isolateHistory.of("full")]})
@@ -164,7 +162,7 @@ export function apply(fix) {
 
 const SEVERITY = {error: "error", warning: "warning", note: "info"}
 
-// Underlines problems; `explain` is asked for what a code means.
+// Underlines problems; `explain` shows what a code means.
 export function underline(problems, explain) {
   const {doc} = view.state
   const marks = problems.map((problem) => {
@@ -185,7 +183,7 @@ export function underline(problems, explain) {
   view.dispatch(setDiagnostics(view.state, marks))
 }
 
-// The fix of the problem at the cursor, or of the only one that has one on its line.
+// Applies the fix that is nearest to the cursor on its line.
 function fixHere() {
   const {head} = view.state.selection.main
   const line = view.state.doc.lineAt(head)
@@ -193,7 +191,7 @@ function fixHere() {
   forEachDiagnostic(view.state, (mark, from, to) => {
     if (mark.problem?.fix && from <= line.to && to >= line.from) here.push([Math.abs(head - from), mark.problem])
   })
-  here.sort((one, other) => one[0] - other[0])
+  here.sort((a, b) => a[0] - b[0])
   if (here.length) apply(here[0][1].fix)
   return true
 }

@@ -1,9 +1,9 @@
-// The view for exporting: the recipe as a file, as plain albumentations, and a line of Python.
+// The view of exports: the recipe as a file and as plain albumentations, and a sample in Python.
 
 import {copy, download, notice} from "./dialog.js"
 import {fill, icon, make} from "./dom.js"
 import * as draws from "./draws.js"
-import {ask, Away} from "./server.js"
+import {ask, Unreachable} from "./server.js"
 import {on, recipe} from "./state.js"
 
 let code = null
@@ -22,8 +22,8 @@ function build(element) {
   code = make("pre", {class: "python", tabindex: 0, "aria-label": "Plain albumentations"})
   codeHead = make("p", {class: "quiet-words"})
   fill(element, make("div", {class: "scroll"}, make("div", {class: "cards"},
-    card("The recipe", "The YAML as it stands in the editor, with comments and layout.", button("download", "Download YAML", downloadYaml), button("copy", "Copy YAML", () => copy(recipe.text, "the recipe"))),
-    card("The sample in Python", "The line that draws the first, or the opened sample again, bit for bit.", button("copy", "Copy Python", () => {
+    card("The recipe", "The YAML in the editor, with its comments and layout.", button("download", "Download YAML", downloadYaml), button("copy", "Copy YAML", () => copy(recipe.text, "the recipe"))),
+    card("The sample in Python", "The line that draws the first sample, or the one that is open, again, bit for bit.", button("copy", "Copy Python", () => {
       const line = draws.python()
       if (line) copy(line, "the line of Python")
       else notice("Nothing is drawn yet.")
@@ -46,12 +46,12 @@ async function send(as, save = false) {
     if (as === "python") {
       exported = answer.text
       fill(code, answer.text)
-      fill(codeHead, [answer.notes ?? []].flat().join(" ") || "Without augrecipes: what the recipe does, as a pipeline of albumentations.")
+      fill(codeHead, [answer.notes ?? []].flat().join(" ") || "What the recipe does, as a pipeline of albumentations that does not need augrecipes.")
     }
     if (save) download(answer.name ?? `${stem()}.${as === "python" ? "py" : "json"}`, answer.text)
     return answer.text
   } catch (error) {
-    if (!(error instanceof Away)) fill(as === "python" && !save ? code : codeHead, error.message)
+    if (!(error instanceof Unreachable)) fill(as === "python" && !save ? code : codeHead, error.message)
     return null
   }
 }

@@ -1,10 +1,10 @@
-// The recipe's file: opening and saving it, conflicts with what others wrote, and what was typed and is not saved yet.
+// The recipe's file: opening and saving it, conflicts with changes on disk, and drafts of unsaved text.
 
-import {dialog, difference, notice} from "./dialog.js"
+import {dialog, diffView, notice} from "./dialog.js"
 import {fill, find, make} from "./dom.js"
 import * as editor from "./editor.js"
-import {ask, Away} from "./server.js"
-import {goneTabs, lasting, tab} from "./session.js"
+import {ask, Unreachable} from "./server.js"
+import {closedTabTest, localStore, tab} from "./session.js"
 import {announce, recipe, say} from "./state.js"
 
 let saving = false
@@ -12,14 +12,14 @@ let saving = false
 const draftKey = (owner) => `draft ${owner}`
 export const unsaved = () => recipe.text !== recipe.saved
 
-function take({path, text, sha, read_only: readOnly}) {
+function setFile({path, text, sha, read_only: readOnly}) {
   Object.assign(recipe, {path, sha, saved: text, readOnly: Boolean(readOnly)})
 }
 
-// Opens the file, then puts back what this tab, or a tab that is gone, had typed into it.
+// Opens the file, then restores the draft of this tab, or of a tab that was closed.
 export async function open() {
   const answer = await ask("GET", "api/recipe")
-  take(answer)
+  setFile(answer)
   editor.begin(answer.text)
   recipe.text = editor.text()
   await restore()
@@ -27,27 +27,27 @@ export async function open() {
 }
 
 async function restore() {
-  const gone = await goneTabs()
-  const drafts = lasting.keys().filter((key) => key.startsWith("draft "))
-    .map((key) => [key, lasting.get(key)])
-    .filter(([key, draft]) => draft?.path === recipe.path && (key === draftKey(tab()) || gone(key.slice("draft ".length))))
+  const isClosed = await closedTabTest()
+  const drafts = localStore.keys().filter((key) => key.startsWith("draft "))
+    .map((key) => [key, localStore.get(key)])
+    .filter(([key, draft]) => draft?.path === recipe.path && (key === draftKey(tab()) || isClosed(key.slice("draft ".length))))
     .sort((one, other) => (other[0] === draftKey(tab())) - (one[0] === draftKey(tab())) || other[1].at - one[1].at)
   if (!drafts.length) return
   const [[key, draft]] = drafts
-  if (draft.text === editor.text()) return lasting.drop(key)
+  if (draft.text === editor.text()) return localStore.drop(key)
   editor.put(draft.text)
   recipe.sha = draft.sha
-  if (key !== draftKey(tab())) lasting.drop(key)
-  notice(`What you typed at ${new Date(draft.at).toLocaleTimeString()} and did not save is back.`, {
-    name: "draft", lasting: true, actions: [["Take the file's text", () => editor.put(recipe.saved)]],
+  if (key !== draftKey(tab())) localStore.drop(key)
+  notice(`Unsaved text of ${new Date(draft.at).toLocaleTimeString()} was restored.`, {
+    name: "draft", lasting: true, actions: [["Use the file's text", () => editor.put(recipe.saved)]],
   })
 }
 
-// What is typed stays in this browser until it is saved.
-export function heard(text) {
+// Keeps a draft in this browser until the text is saved.
+export function textChanged(text) {
   recipe.text = text
-  if (unsaved()) lasting.set(draftKey(tab()), {path: recipe.path, sha: recipe.sha, text, at: Date.now()})
-  else lasting.drop(draftKey(tab()))
+  if (unsaved()) localStore.set(draftKey(tab()), {path: recipe.path, sha: recipe.sha, text, at: Date.now()})
+  else localStore.drop(draftKey(tab()))
   show()
 }
 
@@ -72,11 +72,11 @@ export async function save(force = false) {
   try {
     const answer = await ask("PUT", "api/recipe", {text: text, base_sha: recipe.sha, force})
     Object.assign(recipe, {sha: answer.sha, saved: text})
-    heard(editor.text())
+    textChanged(editor.text())
     notice(`Saved ${recipe.path}.`, {name: "saved"})
   } catch (error) {
     if (error.status === 409) conflict(error.body)
-    else notice(error instanceof Away ? "Not saved: the server does not answer. Your text is kept in this browser." : `Not saved: ${error.message}`, {name: "saved", kind: "bad"})
+    else notice(error instanceof Unreachable ? "Not saved: the server does not answer. Your text is kept in this browser." : `Not saved: ${error.message}`, {name: "saved", kind: "bad"})
   } finally {
     saving = false
   }
@@ -84,25 +84,25 @@ export async function save(force = false) {
 
 function conflict(body) {
   dialog("The file changed on disk", [
-    make("p", {}, `Something else wrote ${recipe.path} since you opened it here. Lines with + are yours, lines with - are the file's.`),
-    difference(body.diff ?? ""),
+    make("p", {}, `Another program has changed ${recipe.path} since you opened it here. Lines with + are yours, lines with - are the file's.`),
+    diffView(body.diff ?? ""),
   ], [
     ["Keep typing", () => undefined],
-    ["Take the file's text", async () => reload(true)],
-    ["Write mine over it", async () => save(true), "danger"],
+    ["Use the file's text", async () => reload(true)],
+    ["Overwrite the file", async () => save(true), "danger"],
   ], {wide: true})
 }
 
-// The file as it is now; `over` what was typed, which undo brings back.
-export async function reload(over) {
+// Reads the file again; `discard` replaces unsaved text, which undo brings back.
+export async function reload(discard) {
   const answer = await ask("GET", "api/recipe")
   const clean = !unsaved()
-  take(answer)
-  if (over || clean) editor.put(answer.text)
-  heard(editor.text())
+  setFile(answer)
+  if (discard || clean) editor.put(answer.text)
+  textChanged(editor.text())
 }
 
-// Says that the file changed, or takes it over where nothing was typed.
+// Shows a notice that the file changed, or reloads it if nothing is unsaved.
 export async function changedOnDisk() {
   if (saving) return
   if (!unsaved()) {

@@ -1,9 +1,9 @@
-// Recipes to start from: those of the gallery, and files of albumentations or of ours that are dropped or chosen.
+// Recipes to start from: the gallery, and recipes or albumentations files that are dropped or chosen.
 
 import {dialog, notice} from "./dialog.js"
 import {fill, find, make} from "./dom.js"
 import * as editor from "./editor.js"
-import {ask, Away} from "./server.js"
+import {ask, Unreachable} from "./server.js"
 import {announce} from "./state.js"
 
 const LARGEST = 1 << 20
@@ -39,7 +39,7 @@ export async function show() {
   }
   const use = () => {
     editor.put(chosen.text)
-    notice(`The editor holds ${chosen.name} of the gallery. Undo brings back what was there.`, {name: "gallery"})
+    notice(`The editor now has ${chosen.name} of the gallery. Undo brings back your text.`, {name: "gallery"})
     used = true
   }
   list.addEventListener("keydown", (event) => {
@@ -52,22 +52,22 @@ export async function show() {
     event.preventDefault()
   })
   fill(list, options)
-  const opened = dialog("Gallery", make("div", {class: "gallery"}, list, preview), [["Use this recipe", use, "primary"]], {wide: true, closed: () => used && editor.focus()})
+  const opened = dialog("Gallery", make("div", {class: "gallery"}, list, preview), [["Use this recipe", use, "primary"]], {wide: true, onClose: () => used && editor.focus()})
   pick(chosen)
   list.focus()
 }
 
-// A file becomes a recipe: ours as it is, a pipeline of albumentations by translation, with notes of what changed.
-export async function bring(file) {
-  if (file.size > LARGEST) return void notice(`${file.name} is larger than a megabyte: no recipe is.`, {kind: "bad"})
+// Imports a file: a recipe unchanged, a pipeline of albumentations translated, with notes on what changed.
+export async function importFile(file) {
+  if (file.size > LARGEST) return void notice(`${file.name} is larger than a megabyte, so it is not a recipe.`, {kind: "bad"})
   try {
     const answer = await ask("POST", "api/import", {name: file.name, text: await file.text()})
     editor.put(answer.text)
     const notes = [answer.notes ?? []].flat()
     if (notes.length) dialog(`What changed in ${file.name}`, make("ul", {class: "words"}, notes.map((line) => make("li", {}, line))))
-    else notice(`The editor holds ${file.name}. Undo brings back what was there.`, {name: "import"})
+    else notice(`The editor now has ${file.name}. Undo brings back your text.`, {name: "import"})
   } catch (error) {
-    if (error instanceof Away) notice("Not imported: the server does not answer.", {kind: "bad"})
+    if (error instanceof Unreachable) notice("Not imported: the server does not answer.", {kind: "bad"})
     else dialog(`${file.name} could not be imported`, [make("p", {class: "kept"}, error.message), error.fix ? make("p", {class: "kept"}, error.fix) : null])
   }
 }
@@ -77,7 +77,7 @@ export const choose = () => find("#import-file").click()
 export function watch() {
   const input = find("#import-file")
   input.addEventListener("change", () => {
-    if (input.files.length) bring(input.files[0])
+    if (input.files.length) importFile(input.files[0])
     input.value = ""
   })
   let over = 0
@@ -99,6 +99,6 @@ export function watch() {
     if (!files(event)) return
     event.preventDefault()
     event.stopPropagation()
-    if (event.dataTransfer.files.length) bring(event.dataTransfer.files[0])
+    if (event.dataTransfer.files.length) importFile(event.dataTransfer.files[0])
   }, true)
 }

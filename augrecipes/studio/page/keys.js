@@ -1,4 +1,4 @@
-// The keys: single ones where nothing is typed, and those with Ctrl or Command everywhere. `?` shows them all.
+// Keyboard shortcuts: single keys outside of text fields, and those with Ctrl or Command everywhere. `?` lists them.
 
 import {dialog} from "./dialog.js"
 import {make} from "./dom.js"
@@ -12,7 +12,7 @@ export function bind(title, entries) {
 
 const typing = (element) => element?.closest?.("input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true], .cm-editor")
 
-// "Mod-s", "Shift-S", "?", "F6": as KeyboardEvent says it, with Mod for Ctrl, or Command on a Mac.
+// "Mod-s", "Shift-S", "?", "F6": the names of KeyboardEvent, with Mod for Ctrl, or for Command on a Mac.
 function matches(keys, event) {
   const wanted = keys.split(/-(?=.)/)
   const key = wanted.pop()
@@ -28,7 +28,7 @@ export function listen() {
     const busy = typing(event.target)
     for (const [, entries] of groups) {
       for (const [keys, , work] of entries) {
-        const found = work && keys.split(" ").find((one) => matches(one, event))
+        const found = work && keys.split(" ").find((name) => matches(name, event))
         if (!found) continue
         const everywhere = found.startsWith("Mod-") || /^F\d+$/.test(found)
         if (busy && !everywhere) continue
@@ -40,12 +40,12 @@ export function listen() {
   })
 }
 
-const written = (keys) => keys.split(" ").map((one, at) => [at ? " or " : null, ...one.split(/-(?=.)/).flatMap((key, place) => [
+const labels = (keys) => keys.split(" ").map((name, at) => [at ? " or " : null, ...name.split(/-(?=.)/).flatMap((key, place) => [
   place ? " " : null, make("kbd", {}, {Mod: mac ? "⌘" : "Ctrl", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓"}[key] ?? key),
 ])]).flat()
 
 export function help() {
   dialog("Keys", make("div", {class: "keys"}, groups.map(([title, entries]) => make("section", {}, make("h3", {}, title),
-    make("dl", {}, entries.map(([keys, words]) => make("div", {}, make("dt", {}, ...written(keys).filter(Boolean)), make("dd", {}, words)))))),
+    make("dl", {}, entries.map(([keys, words]) => make("div", {}, make("dt", {}, ...labels(keys).filter(Boolean)), make("dd", {}, words)))))),
   ), [], {wide: true})
 }

@@ -1,4 +1,4 @@
-// Completion and explanations of names while writing, from the schema that the server hands out.
+// Completion and explanations of names, from the schema of the server.
 
 import {make} from "./dom.js"
 import {placeAt, wordAt} from "./place.js"
@@ -6,11 +6,11 @@ import {schema} from "./state.js"
 import {forEachDiagnostic} from "./vendor/codemirror.js"
 
 const LISTS_OF_STEPS = new Set(["steps", "eval", "degrade", "shared", "each"])
-const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value)?.replaceAll(",", ", ").replaceAll('"', "") ?? "")
+const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value)?.replaceAll(",", ", ").replaceAll('"', "") ?? "")
 
 const stepOf = (keys) => [...keys].reverse().find((key) => schema.steps[key])
 
-// What is known of the names that may stand at a place: {name: {doc, ...}}.
+// The names that are allowed at a place: {name: {doc, ...}}.
 function namesUnder(keys) {
   const owner = keys.at(-1)
   if (owner === undefined) return schema.top
@@ -27,22 +27,22 @@ function knownValue(keys) {
   return namesUnder(keys.slice(0, -1))[name]
 }
 
-const wordsOf = (known) => {
+const allowedValues = (known) => {
   if (!known) return ""
   const parts = []
-  if (known.choices?.length) parts.push(known.choices.map(shown).join(" | "))
+  if (known.choices?.length) parts.push(known.choices.map(asText).join(" | "))
   else if (known.names) parts.push(`${known.one_number ? "number, or " : ""}[${known.names.join("; ")}]`)
-  else if (known.two_ended) parts.push(known.one_number ? "number, or [least, most]" : "[least, most]")
+  else if (known.two_ended) parts.push(known.one_number ? "number, or [min, max]" : "[min, max]")
   else if (known.type && known.type !== "any") parts.push(known.type)
-  if (known.default !== undefined && known.default !== null) parts.push(`default ${shown(known.default)}`)
+  if (known.default !== undefined && known.default !== null) parts.push(`default ${asText(known.default)}`)
   return parts.join("; ")
 }
 
-// A small page about a name: what it is, what it may be, and a sentence about it or, `whole`, its docstring as plain text.
+// A card about a name: its allowed values, and the first sentence of its docstring or, if `whole`, all of it.
 export function explanation(title, known, whole = false) {
   const doc = ((whole ? known.doc : known.first_line ?? known.doc) ?? "").trim()
   return make("div", {class: "explained"}, make("strong", {}, title),
-    wordsOf(known) ? make("div", {class: "allowed"}, wordsOf(known)) : null,
+    allowedValues(known) ? make("div", {class: "allowed"}, allowedValues(known)) : null,
     doc ? make("div", {class: "doc"}, doc) : null)
 }
 
@@ -51,12 +51,12 @@ const steps = () => Object.entries(schema.steps).map(([name, known]) => ({
 }))
 
 const names = (known) => Object.entries(known).map(([name, about]) => ({
-  label: name, type: "property", detail: wordsOf(about), apply: `${name}: `, info: () => explanation(name, about),
+  label: name, type: "property", detail: allowedValues(about), apply: `${name}: `, info: () => explanation(name, about),
 }))
 
 const values = (known) => {
   const all = known.choices?.length ? known.choices : known.type === "boolean" ? [true, false] : []
-  return all.map((value) => ({label: shown(value), type: "constant"}))
+  return all.map((value) => ({label: asText(value), type: "constant"}))
 }
 
 export function complete(context) {
@@ -75,10 +75,10 @@ export function complete(context) {
 const edges = ({left, right}) => ({left, right})
 const NEAR = 160 // px
 
-// Where cards and lists may lie: inside of the editor, as the buttons around it are used, too.
-export const roomOf = (view) => view.scrollDOM.getBoundingClientRect()
+// Cards and lists must stay inside the editor, so that they do not cover the buttons around it.
+export const tooltipRoom = (view) => view.scrollDOM.getBoundingClientRect()
 
-// Top and bottom, in the document, of what a card leaves free: the line that it is about, and the one being written.
+// Top and bottom, in the document, of the lines that a card must not cover: its own, and that of the cursor.
 function freeSpan(view, position) {
   const about = view.lineBlockAt(position)
   const used = view.hasFocus ? view.lineBlockAt(view.state.selection.main.head) : about
@@ -86,8 +86,8 @@ function freeSpan(view, position) {
   return [Math.min(...both.map((line) => line.top)), Math.max(...both.map((line) => line.bottom))]
 }
 
-// Explains the word under the pointer; a problem there has a card of its own.
-export function hovered(view, position) {
+// Explains the word under the pointer, unless a problem there has a card.
+export function hoverCard(view, position) {
   const found = wordAt(view.state, position)
   let problem = false
   forEachDiagnostic(view.state, (_, from, to) => {
@@ -105,7 +105,7 @@ export function hovered(view, position) {
   }
   if (!known) return null
   const [top, bottom] = freeSpan(view, from)
-  const room = roomOf(view)
+  const room = tooltipRoom(view)
   const getCoords = (at) => ({...edges(view.coordsAtPos(at)), top: view.documentTop + top, bottom: view.documentTop + bottom})
   const up = view.documentTop + top - room.top > room.bottom - view.documentTop - bottom
   return {pos: from, end: to, above: up, create: () => ({dom: explanation(title, known), getCoords})}

@@ -1,26 +1,26 @@
-// The tabs of the views, the border between recipe and images, and the light.
+// The tabs of the views, the border between recipe and images, and the colour theme.
 
 import {find, fill, icon, make} from "./dom.js"
-import {lasting} from "./session.js"
+import {localStore} from "./session.js"
 import {change, narrow, on, say, settings, theme, themes} from "./state.js"
 
 let views = []
-let shown = () => undefined
+let opened = () => undefined
 
 export const active = () => views.find((view) => view.name === settings.view) ?? views[0]
 export const panelOf = (view) => document.getElementById(`view-${view.name}`)
 
-// Makes a tab and a panel of each view; `opened` is called when another view comes to be shown.
-export function tabs(all, opened) {
+// Makes a tab and a panel for each view; `onOpen` is called when a view is opened.
+export function tabs(all, onOpen) {
   views = all
-  shown = opened
+  opened = onOpen
   const list = find("#tabs")
   fill(list, views.map((view, at) => make("button", {
     type: "button", role: "tab", id: `tab-${view.name}`, "aria-controls": `view-${view.name}`, title: `${view.title} (${at + 1})`,
     onclick: () => {
       const stuck = narrow.matches && list.getBoundingClientRect().top < 1
       open(view.name)
-      if (stuck) find("#right").scrollIntoView() // a view begins at its beginning, wherever the last one was left
+      if (stuck) find("#right").scrollIntoView() // show the top of the new view, not the scroll position of the last one
     },
   }, view.title)))
   list.addEventListener("keydown", (event) => {
@@ -44,25 +44,25 @@ export function open(name) {
   say("")
   change({view: name})
   const view = active()
-  for (const one of views) {
-    const on = one === view
-    find(`#tab-${one.name}`).setAttribute("aria-selected", String(on))
-    find(`#tab-${one.name}`).tabIndex = on ? 0 : -1
-    panelOf(one).hidden = !on
+  for (const other of views) {
+    const on = other === view
+    find(`#tab-${other.name}`).setAttribute("aria-selected", String(on))
+    find(`#tab-${other.name}`).tabIndex = on ? 0 : -1
+    panelOf(other).hidden = !on
   }
-  shown()
+  opened()
 }
 
-// The border can be dragged, or moved with arrow keys; its place is kept.
-export function border() {
+// Makes the border movable by dragging and by arrow keys; its position is remembered.
+export function bindBorder() {
   const line = find("#border")
   const put = (share) => {
     const bounded = Math.min(0.7, Math.max(0.22, share))
     document.documentElement.style.setProperty("--left", `${(bounded * 100).toFixed(2)}%`)
     line.setAttribute("aria-valuenow", String(Math.round(bounded * 100)))
-    lasting.set("left", bounded)
+    localStore.set("left", bounded)
   }
-  const stored = lasting.get("left")
+  const stored = localStore.get("left")
   if (stored) put(stored)
   line.addEventListener("pointerdown", (event) => {
     line.setPointerCapture(event.pointerId)
@@ -72,7 +72,7 @@ export function border() {
   line.addEventListener("lostpointercapture", () => document.body.classList.remove("dragging"))
   line.addEventListener("dblclick", () => {
     document.documentElement.style.removeProperty("--left")
-    lasting.drop("left")
+    localStore.drop("left")
   })
   line.addEventListener("keydown", (event) => {
     const by = {ArrowLeft: -0.02, ArrowRight: 0.02}[event.key]
@@ -84,7 +84,7 @@ export function border() {
 
 const WORDS = {auto: "as the system", light: "light", dark: "dark"}
 
-export function light() {
+export function bindTheme() {
   const button = find("#theme")
   on("theme", (chosen) => {
     fill(button, icon(chosen))
@@ -92,8 +92,8 @@ export function light() {
     button.title = `${words} (t)`
     button.setAttribute("aria-label", words)
   })
-  button.addEventListener("click", turn)
+  button.addEventListener("click", nextTheme)
   theme()
 }
 
-export const turn = () => theme(themes[(themes.indexOf(lasting.get("theme", "auto")) + 1) % themes.length])
+export const nextTheme = () => theme(themes[(themes.indexOf(localStore.get("theme", "auto")) + 1) % themes.length])

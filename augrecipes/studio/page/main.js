@@ -1,4 +1,4 @@
-// Brings the page up, and says who hears whom: what is typed is checked, what is checked is drawn.
+// Starts the page, and connects its parts: typed text is checked, checked recipes are drawn.
 
 import * as alive from "./alive.js"
 import * as compare from "./compare.js"
@@ -13,26 +13,26 @@ import * as gallery from "./gallery.js"
 import * as keys from "./keys.js"
 import * as layout from "./layout.js"
 import * as problems from "./problems.js"
-import {ask, Away} from "./server.js"
+import {ask, Unreachable} from "./server.js"
 import {claimTab, token} from "./session.js"
 import * as sliders from "./sliders.js"
 import * as stages from "./stages.js"
-import {announce, change, flip, narrow, on, recipe, schema, settings, source, switched, switches} from "./state.js"
+import {announce, change, flip, narrow, on, recipe, schema, settings, source, switchCount, switches} from "./state.js"
 
 const views = [draws.view, stages.view, compare.view, cost.view, exporting.view]
 let resolved = null
-let written = "written"
-let seen = ""
-let informed = null
-let kindBefore
+let textShown = "written"
+let sourceJson = ""
+let drawnText = null
+let lastKind
 
-// Draws what is looked at, and remembers for the other views that they are old.
+// Redraws the open view, and marks the others as outdated.
 function redraw() {
   for (const view of views) view.old = true
-  look()
+  refreshActive()
 }
 
-function look() {
+function refreshActive() {
   const view = layout.active()
   if (!view.old || recipe.good === null) return
   view.old = false
@@ -42,23 +42,23 @@ function look() {
 function controls() {
   const seed = counter("Seed", settings.seed, {}, (number) => change({seed: number}))
   const epoch = counter("Epoch", settings.epoch, {}, (number) => change({epoch: number, at: number}))
-  const ages = make("input", {type: "range", id: "ages", min: 0, value: settings.epoch, hidden: true, "aria-label": "Epoch, from the first to where no number of the recipe changes any more",
+  const ages = make("input", {type: "range", id: "ages", min: 0, value: settings.epoch, hidden: true, "aria-label": "Epoch, from the first to the last at which a number of the recipe changes",
     oninput: () => change({epoch: Number(ages.value), at: Number(ages.value)})})
   const optimise = make("select", {id: "optimise", "aria-label": "Optimiser", onchange: () => change({optimize: optimise.value})},
     [["", "as written"], ["none", "none"], ["exact", "exact"], ["fast", "fast"]].map(([value, text]) => make("option", {value, selected: value === settings.optimize}, text)))
   fill(find("#which"), seed, epoch, ages,
     make("label", {class: "counter"}, make("span", {class: "caption"}, "Optimise"), optimise),
-    make("button", {type: "button", id: "switched", class: "chip", hidden: true, title: "Steps are switched off or forced for the images: show them as written", onclick: asWritten}))
+    make("button", {type: "button", id: "switched", class: "chip", hidden: true, title: "Some steps are switched off or forced: show them as written", onclick: resetSwitches}))
   on("settings", (changed) => {
     seed.show(settings.seed)
     epoch.show(settings.epoch)
     ages.value = settings.epoch
     optimise.value = settings.optimize
-    const drawn = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", turns: "draws", index: "sample", at: "sample", tiles: true}
-    const hit = changed.map((name) => drawn[name]).filter(Boolean)
+    const affected = {seed: true, epoch: true, optimize: true, samples: "draws", epochs: "draws", first: "draws", size: "draws", turns: "draws", index: "sample", at: "sample", tiles: true}
+    const hit = changed.map((name) => affected[name]).filter(Boolean)
     if (!hit.length) return
     for (const view of views) if (hit.includes(true) || hit.includes(view.name) || (hit.includes("sample") && view.sample)) view.old = true
-    look()
+    refreshActive()
   })
   on("checked", () => {
     ages.hidden = !recipe.lastEpoch
@@ -67,13 +67,13 @@ function controls() {
   })
   on("switches", () => {
     const chip = find("#switched")
-    chip.hidden = switched() === 0
-    fill(chip, `${switched()} ${switched() === 1 ? "switch" : "switches"} set`, icon("close"))
+    chip.hidden = switchCount() === 0
+    fill(chip, `${switchCount()} ${switchCount() === 1 ? "switch" : "switches"} set`, icon("close"))
     redraw()
   })
 }
 
-const asWritten = () => flip((all) => {
+const resetSwitches = () => flip((all) => {
   all.off.clear()
   all.force.clear()
 })
@@ -81,16 +81,16 @@ const asWritten = () => flip((all) => {
 function panes() {
   const side = make("div", {id: "resolved", hidden: true})
   find("#editor").after(side)
-  resolved = editor.still(side, "Recipe as resolved, read only")
+  resolved = editor.readOnly(side, "Recipe as resolved, read only")
   const show = (which) => {
-    written = which
+    textShown = which
     side.hidden = which === "written"
     find("#editor").hidden = which !== "written"
-    unfold()
+    showResolved()
   }
-  find("#which-text").append(choice("Which text", [["written", "Written", "The recipe as you write it"], ["resolved", "Resolved", "The recipe with what it extends, and variants, put in"]], "written", show))
-  const unfold = () => resolved.put(recipe.resolved ?? (recipe.good === recipe.text ? "# This recipe extends no other: it is whole as it is written.\n" : "# Mend the errors first.\n"))
-  on("checked", () => written === "resolved" && unfold())
+  find("#which-text").append(choice("Which text", [["written", "Written", "The recipe as you write it"], ["resolved", "Resolved", "The recipe with its variants and the recipes that it extends filled in"]], "written", show))
+  const showResolved = () => resolved.put(recipe.resolved ?? (recipe.good === recipe.text ? "# This recipe extends no other: it is complete as written.\n" : "# Fix the errors first.\n"))
+  on("checked", () => textShown === "resolved" && showResolved())
   find("#undo").addEventListener("click", () => editor.step(editor.undo))
   find("#redo").addEventListener("click", () => editor.step(editor.redo))
   find("#save").addEventListener("click", () => file.save())
@@ -103,7 +103,7 @@ function panes() {
 
 function explainStep() {
   const known = sliders.explainStep()
-  if (known) dialog("The step under the cursor", known)
+  if (known) dialog("The step at the cursor", known)
 }
 
 function nextPane() {
@@ -121,11 +121,11 @@ function bindKeys() {
   const toggle = (name) => () => change({[name]: !settings[name]})
   keys.bind("Everywhere", [
     ["Mod-s", "Save the recipe", () => file.save()],
-    ["F6", "To the next part of the page", nextPane],
+    ["F6", "Go to the next part of the page", nextPane],
     ["F1", "Show the keys", keys.help],
   ])
   keys.bind("In the editor", [
-    ["Mod-Space", "Complete"], ["Mod-.", "Fix the problem on this line"], ["F8", "To the next problem"],
+    ["Mod-Space", "Complete"], ["Mod-.", "Fix the problem on this line"], ["F8", "Go to the next problem"],
     ["Mod-z", "Undo"], ["Mod-y", "Redo"], ["Mod-f", "Search and replace"], ["Escape", "Leave the editor"],
   ])
   keys.bind("Views (outside the editor)", [
@@ -133,9 +133,9 @@ function bindKeys() {
     ["e", "Editor", () => editor.focus()],
     ["g", "Gallery", gallery.show],
     ["i", "Import a file", gallery.choose],
-    ["d", "What the step under the cursor does", explainStep],
-    ["x", "Extremes of the step under the cursor", sliders.extremes],
-    ["t", "Light or dark", layout.turn],
+    ["d", "Explain the step at the cursor", explainStep],
+    ["x", "Extremes of the step at the cursor", sliders.extremes],
+    ["t", "Light or dark", layout.nextTheme],
     ["?", "Show the keys", keys.help],
   ])
   keys.bind("Draws (outside the editor)", [
@@ -144,37 +144,37 @@ function bindKeys() {
     [".", "Next sample", () => change({index: Math.min(source.count - 1, settings.index + 1)})],
     [",", "Previous sample", () => change({index: Math.max(0, settings.index - 1)})],
     ["o", "Next setting of the optimiser", () => change({optimize: speeds[(speeds.indexOf(settings.optimize) + 1) % speeds.length]})],
-    ["m", "Masks", toggle("masks")], ["b", "Boxes", toggle("boxes")], ["k", "Keypoints", toggle("keypoints")], ["l", "Labels", toggle("labels")], ["c", "Classes in turn", toggle("turns")],
-    ["ArrowLeft ArrowRight", "From image to image"], ["Enter", "One sample large"], ["Escape", "Back, or stop drawing", () => layout.active().stop()],
-    ["w", "All steps as written", asWritten],
+    ["m", "Masks", toggle("masks")], ["b", "Boxes", toggle("boxes")], ["k", "Keypoints", toggle("keypoints")], ["l", "Labels", toggle("labels")], ["c", "Alternate between classes", toggle("turns")],
+    ["ArrowLeft ArrowRight", "Go from image to image"], ["Enter", "Show a sample large"], ["Escape", "Back, or stop drawing", () => layout.active().stop()],
+    ["w", "All steps as written", resetSwitches],
     ["p", "Pin the recipe as B", compare.pin],
   ])
   keys.bind("Export (outside the editor)", [["y", "Download the YAML", exporting.downloadYaml]])
   keys.listen()
 }
 
-async function learn() {
+async function loadSchema() {
   Object.assign(schema, await ask("GET", "api/schema"))
   announce("schema")
 }
 
-// What data there are, as the recipe reads them: a recipe of pairs sees other files than one of images.
-async function data() {
+// Loads the list of data as the recipe reads them: a recipe of pairs sees other files than one of images.
+async function loadSource() {
   const found = await ask("POST", "api/source", {text: recipe.good})
-  if (JSON.stringify(found) === seen) return
-  seen = JSON.stringify(found)
+  if (JSON.stringify(found) === sourceJson) return
+  sourceJson = JSON.stringify(found)
   Object.assign(source, found)
   const kind = {images: "images", pairs: "pairs", bags: "bags"}[source.kind] ?? "samples"
   fill(find("#data"), source.problem ? "no data" : `${source.count.toLocaleString()} ${kind}${source.demo ? " of the demo" : ""}`)
   find("#data-problem").hidden = !source.problem
   fill(find("#data-problem"), source.problem ?? "")
   announce("source")
-  if (Number.isInteger(source.seed)) change({seed: source.seed}) // a store whose draws were baked has no others
+  if (Number.isInteger(source.seed)) change({seed: source.seed}) // a store of baked draws has only this seed
 }
 
-function news() {
+function connect() {
   on("typed", (text) => {
-    file.heard(text)
+    file.textChanged(text)
     for (const view of views) view.interrupt?.()
     problems.check()
   })
@@ -184,11 +184,11 @@ function news() {
     find("#behind").hidden = !bad || recipe.good === null
     find("#timing").textContent = `checked in ${Math.max(1, Math.round(wall))} ms`
     const text = recipe.good
-    if (text !== null && text !== informed) {
-      informed = text
-      const found = data().catch(() => undefined)
-      if (recipe.kind !== kindBefore) await found // other files are read, and shown otherwise
-      kindBefore = recipe.kind
+    if (text !== null && text !== drawnText) {
+      drawnText = text
+      const found = loadSource().catch(() => undefined)
+      if (recipe.kind !== lastKind) await found // it reads other files, and shows them in another way
+      lastKind = recipe.kind
       if (text !== recipe.good) return
       redraw()
     } else if (!bad) redraw()
@@ -201,45 +201,45 @@ function news() {
     }
   })
   on("back", async () => {
-    await learn().catch(() => undefined)
-    informed = null
-    kindBefore = undefined
-    seen = ""
+    await loadSchema().catch(() => undefined)
+    drawnText = null
+    lastKind = undefined
+    sourceJson = ""
     await problems.check()
   })
   on("view", (name) => layout.open(name))
   on("download", exporting.downloadYaml)
 }
 
-async function begin() {
+async function start() {
   await claimTab()
   editor.open(find("#editor"))
-  layout.light()
-  layout.border()
+  layout.bindTheme()
+  layout.bindBorder()
   controls()
   panes()
   sliders.watch()
   gallery.watch()
-  news()
-  layout.tabs(views, look)
+  connect()
+  layout.tabs(views, refreshActive)
   bindKeys()
-  if (!token()) return void stranger()
+  if (!token()) return void showNoToken()
   alive.watch()
   try {
-    await learn()
+    await loadSchema()
     await file.open()
     gallery.load().catch(() => undefined)
   } catch (error) {
-    if (error instanceof Away) return void on("back", () => location.reload())
+    if (error instanceof Unreachable) return void on("back", () => location.reload())
     return void notice(error.message, {kind: "bad", lasting: true})
   }
   await problems.check()
-  editor.beginAt(recipe.steps[0]?.key?.to ?? recipe.steps[0]?.from)
+  editor.placeCursor(recipe.steps[0]?.key?.to ?? recipe.steps[0]?.from)
   if (!narrow.matches) editor.focus() // on a phone the keyboard would cover half the page
 }
 
-function stranger() {
-  fill(find("#views"), make("p", {class: "stranger"}, "This page has no token of its server. Open the address that augrecipes studio printed: it ends with ?token=…"))
+function showNoToken() {
+  fill(find("#views"), make("p", {class: "stranger"}, "This page has no token. Open the address that augrecipes studio printed: it ends with ?token=…"))
 }
 
-begin()
+start()

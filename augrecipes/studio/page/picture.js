@@ -1,14 +1,14 @@
-// One image with what belongs to it drawn over it: a mask, boxes, keypoints, labels, the window of a crop.
+// An image with overlays: a mask, boxes, keypoints, labels, crop windows.
 
 import {make} from "./dom.js"
-import {picture as fetched} from "./server.js"
+import {picture as fetchPicture} from "./server.js"
 import {on, settings} from "./state.js"
 
 // Seven colours that colour-blind people can tell apart, after Okabe and Ito.
 export const COLOURS = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2"]
 const css = (colour) => (Array.isArray(colour) ? `rgb(${colour.join(" ")})` : colour)
 
-// Draws what lies over an image with a pen whose unit is a pixel of the screen; `scale` is screen per image.
+// Draws overlays with a pen whose unit is a CSS pixel; `scale` is CSS pixels per image pixel.
 export function drawOver(pen, {overlay = {}, mask = null, windows = []}, width, height, scale) {
   if (settings.masks && mask) pen.drawImage(mask, 0, 0, width, height)
   const small = width < 240 ? 0.6 : 1 // lines must not hide a thumbnail
@@ -64,53 +64,53 @@ function loaded(address) {
   })
 }
 
-// An image on the page: `show` gives it another one; the old one stays until the new one is there.
+// An image on the page: `show` replaces it; the old image stays until the new one is loaded.
 export class Picture {
   constructor(words = "") {
     this.image = make("img", {alt: words, draggable: "false"})
     this.over = make("canvas", {"aria-hidden": "true"})
     this.element = make("span", {class: "picture"}, this.image, this.over)
     this.extra = {}
-    this.asked = null
-    this.masked = null
+    this.requested = null
+    this.maskUrl = null
     this.image.addEventListener("load", () => this.draw())
     watcher.observe(this.element)
-    living.add(new WeakRef(this))
+    allPictures.add(new WeakRef(this))
     pictures.set(this.element, this)
   }
 
-  // `url`, `width` and `height` as the server gave them, `overlay` in pixels of that size, `windows` likewise.
+  // `url`, `width` and `height` come from the server; `overlay` and `windows` are in pixels of that size.
   show({url, width, height, overlay = {}, words, windows = []}) {
     if (words) this.image.alt = words
     this.element.style.setProperty("--shape", width && height ? `${width} / ${height}` : "1")
     this.size = [width, height]
-    this.extra = {overlay, windows, mask: overlay.mask && overlay.mask === this.masked ? this.extra.mask : null}
-    if (url !== this.asked) this.fetch(url)
-    if (overlay.mask !== this.masked) this.cover(overlay.mask ?? null)
+    this.extra = {overlay, windows, mask: overlay.mask && overlay.mask === this.maskUrl ? this.extra.mask : null}
+    if (url !== this.requested) this.fetch(url)
+    if (overlay.mask !== this.maskUrl) this.cover(overlay.mask ?? null)
     this.draw()
   }
 
   async fetch(url) {
-    this.asked = url
+    this.requested = url
     try {
-      const address = await fetched(url)
-      if (this.asked !== url) return URL.revokeObjectURL(address)
+      const address = await fetchPicture(url)
+      if (this.requested !== url) return URL.revokeObjectURL(address)
       const before = this.image.src
       this.image.src = address
       this.image.dataset.url = url
       if (before) setTimeout(() => URL.revokeObjectURL(before), 1000)
     } catch {
-      if (this.asked === url) this.asked = null // it had to make room: asked for again the next time it is shown
+      if (this.requested === url) this.requested = null // the server dropped it from its cache: request it again when it is next shown
     }
   }
 
   async cover(url) {
-    this.masked = url
+    this.maskUrl = url
     if (!url) return
-    const address = await fetched(url).catch(() => null)
+    const address = await fetchPicture(url).catch(() => null)
     const image = address ? await loaded(address).catch(() => null) : null
     if (address) URL.revokeObjectURL(address)
-    if (this.masked !== url || !image) return
+    if (this.maskUrl !== url || !image) return
     this.extra.mask = image
     this.draw()
   }
@@ -118,29 +118,29 @@ export class Picture {
   draw() {
     const {clientWidth: width, clientHeight: height} = this.image
     if (!width || !this.size) return
-    const dense = devicePixelRatio || 1
-    this.over.width = Math.round(width * dense)
-    this.over.height = Math.round(height * dense)
+    const ratio = devicePixelRatio || 1
+    this.over.width = Math.round(width * ratio)
+    this.over.height = Math.round(height * ratio)
     const pen = this.over.getContext("2d")
-    pen.scale(dense, dense)
+    pen.scale(ratio, ratio)
     drawOver(pen, this.extra, width, height, width / (this.size[0] || this.image.naturalWidth || 1))
     this.image.classList.toggle("enlarged", width > 2 * this.image.naturalWidth)
   }
 }
 
-const living = new Set()
+const allPictures = new Set()
 const pictures = new WeakMap()
 const watcher = new ResizeObserver((entries) => entries.forEach((entry) => pictures.get(entry.target)?.draw()))
 on("settings", (changed) => {
   if (!changed.some((name) => ["masks", "boxes", "keypoints", "labels"].includes(name))) return
-  for (const reference of living) {
+  for (const reference of allPictures) {
     const picture = reference.deref()
     if (picture?.element.isConnected) picture.draw()
-    else if (!picture) living.delete(reference)
+    else if (!picture) allPictures.delete(reference)
   }
 })
 
-// The whole scene that an image was cut out of, in the pixels of the scene, or null.
+// The whole scene that an image was cropped from, with the window in pixels of the scene, or null.
 export function sceneOf(shown) {
   if (!shown?.source?.url) return null
   const [top, left, bottom, right] = shown.window ?? []

@@ -1,10 +1,10 @@
-// Where in a recipe the cursor stands: in a name, in a value or in a list, and under which keys.
+// The place of the cursor in a recipe: in a name, in a value or in a list, and under which keys.
 
 import {ensureSyntaxTree, syntaxTree} from "./vendor/codemirror.js"
 
 const textOf = (state, node) => state.sliceDoc(node.from, node.to).replace(/^["']|["']$/g, "")
 
-// Keys whose values hold `position`, outermost first, each with the column that it stands in.
+// The keys whose values contain `position`, outermost first, each with its column.
 function keysAround(state, position, node) {
   const keys = []
   for (let at = node; at; at = at.parent) {
@@ -15,7 +15,7 @@ function keysAround(state, position, node) {
   return keys
 }
 
-function lastWritten(state, line) {
+function lastContentLine(state, line) {
   for (let number = line.number - 1; number > 0; number--) {
     const before = state.doc.line(number)
     if (/^\s*[^\s#]/.test(before.text)) return before
@@ -23,8 +23,8 @@ function lastWritten(state, line) {
   return null
 }
 
-// {role: "key" | "value" | "item", keys: names, outermost first, from: where the word begins, word}. The value of a
-// key has that key last among `keys`. Half-written lines belong where their indent puts them.
+// {role: "key" | "value" | "item", keys: names, outermost first, from: the start of the word, word}. In the value of a
+// key that key is the last of `keys`. Unfinished lines are placed by their indent.
 export function placeAt(state, position) {
   const tree = ensureSyntaxTree(state, position, 40) ?? syntaxTree(state)
   const line = state.doc.lineAt(position)
@@ -45,17 +45,17 @@ export function placeAt(state, position) {
   if (flow.length) {
     return {...place, role: flow[0] === "FlowSequence" ? "item" : "key", keys: names(keysAround(state, position, node))}
   }
-  const written = lastWritten(state, line)
+  const previous = lastContentLine(state, line)
   const dash = /^(\s*)((?:-\s+)+|-$)/.exec(before)
   const column = dash ? dash[1].length : /^\s*/.exec(before)[0].length
-  const keys = written ? keysAround(state, written.to + 1, at(written.to)) : []
-  const last = written ? /^(\s*(?:-\s+)*)["']?([A-Za-z_][\w-]*)["']?\s*:\s*(?:#.*)?$/.exec(written.text) : null
+  const keys = previous ? keysAround(state, previous.to + 1, at(previous.to)) : []
+  const last = previous ? /^(\s*(?:-\s+)*)["']?([A-Za-z_][\w-]*)["']?\s*:\s*(?:#.*)?$/.exec(previous.text) : null
   if (last && keys.at(-1)?.name !== last[2]) keys.push({name: last[2], column: last[1].length})
   const owners = keys.filter((key) => (dash ? key.column <= column : key.column < column))
   return {...place, role: dash ? "item" : "key", keys: names(owners)}
 }
 
-// The word that covers `position`, with its place: what hovering asks about.
+// The word at `position`, with its place, for hover cards.
 export function wordAt(state, position) {
   const line = state.doc.lineAt(position)
   let [from, to] = [position - line.from, position - line.from]

@@ -1,23 +1,23 @@
-// Checks what is typed, underlines the problems, and lists them with their fixes.
+// Checks the text, underlines the problems, and lists them with their fixes.
 
 import {dialog} from "./dialog.js"
 import * as editor from "./editor.js"
 import {fill, find, icon, make} from "./dom.js"
 import {announce, recipe, say} from "./state.js"
-import {ask, Away, wasStopped} from "./server.js"
+import {ask, Unreachable, isAbort} from "./server.js"
 
 let running = null
 
-// Asks the server about the text as it stands; a newer text ends the older question.
+// Asks the server to check the text; a newer check cancels an older one.
 export async function check() {
   running?.abort()
-  const mine = new AbortController()
-  running = mine
+  const controller = new AbortController()
+  running = controller
   const {text} = recipe
   const begun = performance.now()
   try {
-    const answer = await ask("POST", "api/check", {text}, mine.signal)
-    if (mine.signal.aborted || text !== recipe.text) return
+    const answer = await ask("POST", "api/check", {text}, controller.signal)
+    if (controller.signal.aborted || text !== recipe.text) return
     Object.assign(recipe, {problems: answer.problems, steps: answer.steps ?? [], resolved: answer.resolved ?? null})
     const bad = answer.problems.some((problem) => problem.severity === "error")
     if (!bad) Object.assign(recipe, {good: text, kind: answer.kind, name: answer.name, lastEpoch: answer.last_epoch})
@@ -25,8 +25,8 @@ export async function check() {
     list(answer.problems)
     announce("checked", {bad, wall: performance.now() - begun, ms: answer.ms})
   } catch (error) {
-    if (wasStopped(error)) return
-    if (!(error instanceof Away)) {
+    if (isAbort(error)) return
+    if (!(error instanceof Unreachable)) {
       recipe.problems = []
       list([{severity: "error", code: error.code, message: error.message, from: [1, 0], to: [1, 0], fix: null}])
     }
@@ -38,11 +38,11 @@ export function explain(problem) {
   dialog(`${problem.code ?? ""} explained`, words)
 }
 
-const COUNTED = {error: ["error", "errors"], warning: ["warning", "warnings"], note: ["note", "notes"]}
+const PLURALS = {error: ["error", "errors"], warning: ["warning", "warnings"], note: ["note", "notes"]}
 
 function summary(problems) {
   if (!problems.length) return "No problems"
-  return Object.entries(COUNTED).map(([severity, [one, many]]) => {
+  return Object.entries(PLURALS).map(([severity, [one, many]]) => {
     const count = problems.filter((problem) => problem.severity === severity).length
     return count ? `${count} ${count === 1 ? one : many}` : null
   }).filter(Boolean).join(", ")
@@ -55,11 +55,11 @@ function list(problems) {
     fill(head, words)
     say(words)
   }
-  find("#problems").dataset.worst = ["error", "warning", "note"].find((one) => problems.some((p) => p.severity === one)) ?? "none"
+  find("#problems").dataset.worst = ["error", "warning", "note"].find((level) => problems.some(({severity}) => severity === level)) ?? "none"
   fill(find("#problems-list"), problems.map((problem) => make("li", {class: problem.severity},
     icon(problem.severity),
     make("div", {},
-      make("button", {type: "button", class: "message", title: "Go to it in the recipe", onclick: () => editor.go(problem.from)},
+      make("button", {type: "button", class: "message", title: "Go to it in the recipe", onclick: () => editor.moveTo(problem.from)},
         make("span", {class: "hidden"}, `${problem.severity}, line ${problem.from[0]}: `), problem.message),
       make("div", {class: "under"},
         make("button", {type: "button", class: "code", title: "What this means, and how to fix it", onclick: () => explain(problem)}, problem.code ?? ""),

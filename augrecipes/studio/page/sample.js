@@ -1,11 +1,11 @@
-// One sample large, to the pixel as a pipeline gives it, with the line of Python that does the same.
+// One large sample, pixel by pixel as a pipeline returns it, with the line of Python that draws it.
 
 import {copy} from "./dialog.js"
 import {choice, fill, icon, make} from "./dom.js"
 import {Drawing} from "./drawing.js"
 import {Picture, sceneOf} from "./picture.js"
-import {listen} from "./server.js"
-import {announce, asked, change, narrow, source} from "./state.js"
+import {stream} from "./server.js"
+import {announce, drawRequest, change, narrow, source} from "./state.js"
 
 let root = null
 let stage = null
@@ -28,7 +28,7 @@ export function build() {
       make("button", {type: "button", onclick: close}, icon("left"), "All draws"), head,
       make("span", {class: "pair"}, "Sample", go("The previous sample (Left)", "left", -1, "index"), go("The next sample (Right)", "right", 1, "index")),
       make("span", {class: "pair"}, "Epoch", go("The previous epoch (Up)", "left", -1, "epoch"), go("The next epoch (Down)", "right", 1, "epoch")),
-      choice("Scale", [["fit", "Fit", "As large as fits"], ["1", "1:1", "A pixel of the image on a pixel of the screen"], ["4", "4:1", "Four times as large"]], "fit", (chosen) => {
+      choice("Scale", [["fit", "Fit", "As large as fits"], ["1", "1:1", "One pixel of the image is one pixel of the screen"], ["4", "4:1", "Four times as large"]], "fit", (chosen) => {
         fit = chosen
         stage.dataset.fit = chosen
         scale()
@@ -80,7 +80,7 @@ function move(by, what) {
 export function refresh() {
   if (!now) return
   fill(head, `Sample ${now.index}, epoch ${now.epoch}`)
-  drawing.start((signal) => listen("api/draws", asked({indices: [now.index], epochs: [now.epoch], size: 0, source: source.kind === "pairs", tiles: 24}), receive, signal, " large"))
+  drawing.start((signal) => stream("api/draws", drawRequest({indices: [now.index], epochs: [now.epoch], size: 0, source: source.kind === "pairs", tiles: 24}), receive, signal, " large"))
 }
 
 function receive(line) {

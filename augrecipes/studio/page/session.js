@@ -1,7 +1,7 @@
-// What this page keeps in the browser: the token of its server, its name among tabs, settings and what was typed.
+// What this page keeps in the browser: the token of its server, the name of its tab, settings and drafts.
 
-// Browsers may refuse storage, as in a frame of a notebook: then the page remembers as long as it is open.
-function keeper(kind) {
+// Browsers may refuse storage, as in a frame of a notebook: the page then keeps it in memory.
+function makeStore(kind) {
   const memory = new Map()
   let storage = null
   try {
@@ -10,11 +10,11 @@ function keeper(kind) {
   } catch {
     storage = null
   }
-  const attempt = (work, otherwise) => {
+  const attempt = (work, fallBack) => {
     try {
-      return storage ? work() : otherwise()
+      return storage ? work() : fallBack()
     } catch {
-      return otherwise()
+      return fallBack()
     }
   }
   return {
@@ -42,27 +42,27 @@ function keeper(kind) {
   }
 }
 
-export const lasting = keeper("localStorage") // of this address, shared by its tabs
-export const passing = keeper("sessionStorage") // of this tab, through reloads
+export const localStore = makeStore("localStorage") // for this origin, shared by its tabs
+export const tabStore = makeStore("sessionStorage") // for this tab, kept through reloads
 
-// The token stands in the address once, and is taken out of it so that nobody reads it off the screen or the history.
+// The token is removed from the address, so that it is not visible on the screen or in the history.
 const address = new URL(location.href)
 if (address.searchParams.has("token")) {
-  lasting.set("token", address.searchParams.get("token"))
+  localStore.set("token", address.searchParams.get("token"))
   address.searchParams.delete("token")
   history.replaceState(null, "", address.pathname + address.search + address.hash)
 }
 
-// Another tab may have learnt a newer one: it is read each time.
-export const token = () => lasting.get("token", "")
+// Read each time, because another tab may have stored a newer one.
+export const token = () => localStore.get("token", "")
 
-const fresh = () => [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+const randomName = () => [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
 
-let name = passing.get("tab") ?? fresh()
+let name = tabStore.get("tab") ?? randomName()
 
-// A tab holds a lock of its name as long as it lives: a copied tab takes another name, and texts of dead tabs are found.
+// A tab holds a lock on its name while it is open: so a duplicated tab takes another name, and drafts of closed tabs are found.
 export async function claimTab() {
-  if (!navigator.locks) return passing.set("tab", name)
+  if (!navigator.locks) return tabStore.set("tab", name)
   const claim = (wanted) => new Promise((resolve) => {
     navigator.locks.request(`studio.tab.${wanted}`, {ifAvailable: true}, (lock) => {
       resolve(lock !== null)
@@ -70,25 +70,25 @@ export async function claimTab() {
     }).catch(() => resolve(true))
   })
   let mine = await claim(name)
-  for (let again = 0; again < 6 && !mine; again++) { // of a page that is loaded again the old one may still be going
+  for (let tries = 0; tries < 6 && !mine; tries++) { // on a reload, the old page may still be closing
     await new Promise((resolve) => setTimeout(resolve, 50))
     mine = await claim(name)
   }
   if (!mine) {
-    name = fresh()
+    name = randomName()
     await claim(name)
   }
-  return passing.set("tab", name)
+  return tabStore.set("tab", name)
 }
 
 export const tab = () => name
 
-// Whether the tab of a name is gone; where the browser does not tell, as in a frame of a notebook, none is known to be.
-export async function goneTabs() {
+// A test whether the tab of a name is closed; if the browser does not tell, as in a frame of a notebook, none is.
+export async function closedTabTest() {
   try {
     const {held} = await navigator.locks.query()
-    const living = new Set(held.map((lock) => lock.name.replace("studio.tab.", "")))
-    return (tabName) => !living.has(tabName)
+    const openTabs = new Set(held.map((lock) => lock.name.replace("studio.tab.", "")))
+    return (tabName) => !openTabs.has(tabName)
   } catch {
     return () => false
   }

@@ -1,4 +1,4 @@
-// The step under the cursor: its arguments as sliders, switches and lists. Moving one rewrites the recipe in place.
+// The step at the cursor: its arguments as sliders, checkboxes and lists, which rewrite the recipe in place.
 
 import {notice} from "./dialog.js"
 import {fill, find, make} from "./dom.js"
@@ -6,23 +6,23 @@ import * as editor from "./editor.js"
 import {explanation} from "./language.js"
 import {Picture} from "./picture.js"
 import {fields, range} from "./range.js"
-import {ask, Away, wasStopped} from "./server.js"
-import {asked, on, recipe, schema, settings} from "./state.js"
+import {ask, Unreachable, isAbort} from "./server.js"
+import {drawRequest, on, recipe, schema, settings} from "./state.js"
 
 let path = null
 let rows = []
 let signature = ""
-let unfolded = false
+let isUnfolded = false
 
-const before = (one, other) => one[0] < other[0] || (one[0] === other[0] && one[1] <= other[1])
+const isBefore = (a, b) => a[0] < b[0] || (a[0] === b[0] && a[1] <= b[1])
 
-// The innermost step that holds the cursor; on a line of no step, the one before it.
+// The innermost step around the cursor; outside of steps, the one before it.
 export function stepAt(place, steps = recipe.steps) {
   let found = null
   for (const step of steps) {
-    if (!before(step.from, place)) continue
-    if (before(place, step.to) || !found) found = step
-    else if (!before(place, found.to)) found = step
+    if (!isBefore(step.from, place)) continue
+    if (isBefore(place, step.to) || !found) found = step
+    else if (!isBefore(place, found.to)) found = step
   }
   return found
 }
@@ -45,26 +45,26 @@ function show(place) {
   const next = `${step.path} ${step.name} ${names.map((name) => `${name}:${name in written}:${shapeOf(name, step, all[name])}`).join(" ")}`
   path = step.path
   if (next === signature && rows.every((row) => row.update(step))) return
-  if (rows.some((row) => row.holds()) && next.split(" ")[0] === signature.split(" ")[0] && rows.every((row) => row.update(step))) return
+  if (rows.some((row) => row.hasFocus()) && next.split(" ")[0] === signature.split(" ")[0] && rows.every((row) => row.update(step))) return
   signature = next
-  const held = document.activeElement?.getAttribute("aria-label")
-  const within = panel.contains(document.activeElement)
+  const label = document.activeElement?.getAttribute("aria-label")
+  const hadFocus = panel.contains(document.activeElement)
   fill(find("#step-name"), step.name)
   find("#step-name").title = known?.first_line ?? ""
   rows = names.map((name) => row(name, step, all[name] ?? {type: "any"}))
-  const [here, rest] = [true, false].map((is) => rows.filter((one) => one.written === is).map((one) => one.element))
-  const more = rest.length ? make("details", {open: !here.length || unfolded}, make("summary", {}, here.length ? `${rest.length} more, at their defaults` : "Arguments, at their defaults"), ...rest) : null
+  const [here, rest] = [true, false].map((is) => rows.filter((row) => row.written === is).map((row) => row.element))
+  const more = rest.length ? make("details", {open: !here.length || isUnfolded}, make("summary", {}, here.length ? `${rest.length} more, at their defaults` : "Arguments, at their defaults"), ...rest) : null
   more?.addEventListener("toggle", () => {
-    if (here.length) unfolded = more.open
+    if (here.length) isUnfolded = more.open
   })
   fill(find("#step-arguments"), here, more)
   fill(find("#extremes"))
-  if (within && held) [...panel.querySelectorAll("input, select, button")].find((one) => one.getAttribute("aria-label") === held)?.focus()
+  if (hadFocus && label) [...panel.querySelectorAll("input, select, button")].find((control) => control.getAttribute("aria-label") === label)?.focus()
 }
 
 const valueOf = (name, step, known) => (name in (step.arguments ?? {}) ? step.arguments[name].value : known?.default)
 
-// The numbers that a slider shows: one, or two ends; null where it is no number.
+// The numbers of a slider: one, or the two ends of a range; null if the value is not a number.
 function numbersOf(name, step, known) {
   const value = valueOf(name, step, known)
   const ends = step.arguments?.[name]?.ends ?? known?.ends
@@ -96,12 +96,12 @@ function row(name, step, known) {
     control = (shape === "pair" ? fields : range)(name, numbersOf(name, step, known), known, (value) => slide(name, value))
     update = (next) => {
       const numbers = numbersOf(name, next, known)
-      return numbers ? control.holds() || control.show(numbers) : false
+      return numbers ? control.hasFocus() || control.show(numbers) : false
     }
   } else if (shape === "choice") {
     const now = JSON.stringify(valueOf(name, step, known))
-    const options = known.choices.map((one) => make("option", {value: JSON.stringify(one), selected: JSON.stringify(one) === now}, String(one)))
-    if (!known.choices.some((one) => JSON.stringify(one) === now)) options.unshift(make("option", {value: now ?? "null", selected: true}, now ?? "—"))
+    const options = known.choices.map((choice) => make("option", {value: JSON.stringify(choice), selected: JSON.stringify(choice) === now}, String(choice)))
+    if (!known.choices.some((choice) => JSON.stringify(choice) === now)) options.unshift(make("option", {value: now ?? "null", selected: true}, now ?? "—"))
     control = make("select", {"aria-label": name, onchange: () => slide(name, JSON.parse(control.value))}, options)
     update = (next) => JSON.stringify(valueOf(name, next, known)) === control.value
   } else if (shape === "boolean") {
@@ -114,21 +114,21 @@ function row(name, step, known) {
   } else {
     const value = valueOf(name, step, known)
     const now = JSON.stringify(value)
-    control = make("button", {type: "button", class: "value", title: written ? "Edit it in the recipe" : "Not written: this is its default",
-      disabled: !written, onclick: () => editor.go(step.arguments[name].from)}, value === undefined || value === null ? "—" : now.replaceAll(",", ", ").replaceAll('"', ""))
+    control = make("button", {type: "button", class: "value", title: written ? "Edit it in the recipe" : "Its default; write it in the recipe to change it",
+      disabled: !written, onclick: () => editor.moveTo(step.arguments[name].from)}, value === undefined || value === null ? "—" : now.replaceAll(",", ", ").replaceAll('"', ""))
     update = (next) => JSON.stringify(valueOf(name, next, known)) === now
   }
   const label = make("span", {class: "argument", title: known.doc ?? "", "aria-hidden": "true"}, name)
   const undo = written && known.default !== undefined
     ? make("button", {type: "button", class: "bare default", "aria-label": `${name}: back to its default`, title: "Back to its default", onclick: () => slide(name, null)}, "×") : make("span")
   const element = make("div", {class: "row", "data-argument": name, "data-written": written}, label, control, undo)
-  return {element, written, update, holds: () => element.contains(document.activeElement)}
+  return {element, written, update, hasFocus: () => element.contains(document.activeElement)}
 }
 
 let sending = false
 let waiting = null
 
-// One rewriting at a time; of those that come meanwhile, the newest.
+// Sends one change at a time; of those that are made meanwhile, only the newest.
 async function slide(argument, value) {
   waiting = {argument, value, path}
   if (sending) return
@@ -138,10 +138,10 @@ async function slide(argument, value) {
       const body = {text: editor.text(), ...waiting}
       waiting = null
       const answer = await ask("POST", "api/slide", body)
-      if (editor.text() === body.text) editor.put(answer.text, {event: "input.type.slide", alone: false})
+      if (editor.text() === body.text) editor.put(answer.text, {event: "input.type.slide", ownUndoStep: false})
     }
   } catch (error) {
-    if (!wasStopped(error)) notice(error instanceof Away ? "The server does not answer: the slider changes nothing." : error.message, {name: "slide", kind: "bad"})
+    if (!isAbort(error)) notice(error instanceof Unreachable ? "The server does not answer: the slider changes nothing." : error.message, {name: "slide", kind: "bad"})
   } finally {
     sending = false
   }
@@ -152,13 +152,13 @@ export function explainStep() {
   return step && schema.steps[step.name] ? explanation(step.name, schema.steps[step.name], true) : null
 }
 
-// The least and the most that the step can do to the sample that is looked at.
+// Shows the weakest and the strongest effect of the step on the present sample.
 export async function extremes() {
   if (!path) return
   const place = find("#extremes")
   fill(place, make("span", {class: "quiet-words"}, "Drawing…"))
   try {
-    const answer = await ask("POST", "api/extremes", asked({path, index: settings.index, epoch: settings.at}))
+    const answer = await ask("POST", "api/extremes", drawRequest({path, index: settings.index, epoch: settings.at}))
     fill(place, ["least", "most"].map((which) => {
       const picture = new Picture()
       picture.show({...answer[which], words: `${which}: ${[answer[which].words].flat().join(", ")}`})

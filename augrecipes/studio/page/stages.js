@@ -1,4 +1,4 @@
-// The view of stages: one sample after each step, the draw of each step in words, and switches for the steps.
+// The view of stages: a sample after each step, the draws of the step in words, and switches for the steps.
 
 import {notice} from "./dialog.js"
 import {choice, fill, make} from "./dom.js"
@@ -6,8 +6,8 @@ import {chooser} from "./chooser.js"
 import {Drawing} from "./drawing.js"
 import * as editor from "./editor.js"
 import {Picture} from "./picture.js"
-import {ask, listen} from "./server.js"
-import {asked, flip, on, recipe, say, settings, switched, switches} from "./state.js"
+import {ask, stream} from "./server.js"
+import {drawRequest, flip, on, recipe, say, settings, switchCount, switches} from "./state.js"
 
 let list = null
 let drawing = null
@@ -23,10 +23,10 @@ function build(element) {
     all.off.clear()
     all.force.clear()
   })}, "All steps as written")
-  fill(element, make("div", {class: "bar"}, chooser(), make("span", {class: "quiet-words"}, "Switches are for the images shown; the recipe changes when you write them into it."), reset),
+  fill(element, make("div", {class: "bar"}, chooser(), make("span", {class: "quiet-words"}, "Switches only affect these images, until you write them into the recipe."), reset),
     drawing.place, drawing.trouble, make("div", {class: "scroll"}, list))
   on("switches", () => {
-    reset.hidden = switched() === 0
+    reset.hidden = switchCount() === 0
   })
 }
 
@@ -36,7 +36,7 @@ export function refresh() {
     let count = 0
     const begun = performance.now()
     drawing.trouble.hidden = true
-    await listen("api/stages", asked({index: settings.index, epoch: settings.at, size: 360}), (line) => {
+    await stream("api/stages", drawRequest({index: settings.index, epoch: settings.at, size: 360}), (line) => {
       if (line.done) return
       if (line.error && line.path === undefined) throw new Error(line.error.message)
       receive(line, count++)
@@ -47,12 +47,12 @@ export function refresh() {
 }
 
 function receive(line, at) {
-  const card = cards[at] ?? fresh(at)
+  const card = cards[at] ?? newCard(at)
   const off = switches.off.has(line.path)
   card.element.dataset.off = off || line.on === false
   card.element.dataset.idle = line.applied === false
   fill(card.number, line.path === null ? "" : String(at))
-  fill(card.name, line.path === null ? {source: "As it is read", output: "As it comes out"}[line.name] ?? line.name : line.name)
+  fill(card.name, line.path === null ? {source: "Input", output: "Output"}[line.name] ?? line.name : line.name)
   const words = [line.words ?? []].flat().filter(Boolean)
   fill(card.words, off ? "switched off" : line.error ? line.error.message : words.length ? words.join(", ") : line.applied === false ? "did not act" : "")
   if (line.url) card.picture.show({...line, words: `after ${line.name}`})
@@ -60,7 +60,7 @@ function receive(line, at) {
   if (card.path !== line.path || card.wasOff !== off || card.forced !== switches.force.get(line.path)) controls(card, line, off)
 }
 
-function fresh(at) {
+function newCard(at) {
   const card = {
     picture: new Picture(), number: make("span", {class: "index"}), name: make("h3"), words: make("p", {class: "words"}),
     controls: make("div", {class: "controls"}), path: undefined,
@@ -75,14 +75,14 @@ function controls(card, line, off) {
   Object.assign(card, {path: line.path, wasOff: off, forced: switches.force.get(line.path)})
   if (line.path === null || line.baked) return void fill(card.controls)
   const force = switches.force.get(line.path)
-  const one = choice(`Probability of ${line.name}`, [
+  const probability = choice(`Probability of ${line.name}`, [
     ["written", line.p === undefined || line.p === null ? "p" : `p ${line.p}`, "As the recipe says"], ["0", "never", "p forced to 0"], ["1", "always", "p forced to 1"],
   ], force === undefined ? "written" : String(force), (chosen) => flip((all) => (chosen === "written" ? all.force.delete(line.path) : all.force.set(line.path, Number(chosen)))))
   fill(card.controls,
     make("button", {type: "button", class: "switch", role: "switch", "aria-checked": String(!off), "aria-label": `${line.name} is on`,
       onclick: () => flip((all) => (off ? all.off.delete(line.path) : all.off.add(line.path)))}, make("span", {}), off ? "off" : "on"),
-    one,
-    off || force !== undefined ? make("button", {type: "button", class: "quiet", title: "Change the recipe so that it says this", onclick: () => write(line.path, off, force)}, "Write it") : null)
+    probability,
+    off || force !== undefined ? make("button", {type: "button", class: "quiet", title: "Write this setting into the recipe", onclick: () => write(line.path, off, force)}, "Write it") : null)
 }
 
 async function write(path, off, force) {
