@@ -6,7 +6,7 @@ from augrecipes.ops import groups, records, registry
 from augrecipes.recipe import arguments, keys, model, problems, step_keys
 from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, TAKEN, VIEW, NamedView, P, is_ramped, mapping, ramped
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, describe, plain
-from augrecipes.recipe.steps import build_steps, check_children, check_id, listed, placed_step, shape_of
+from augrecipes.recipe.steps import build_items, build_steps, check_children, check_id, placed_step, shape_of
 
 _LABELS = mapping({**VIEW["properties"], "steps": {}})  # steps are checked one by one
 _NO_STEPS = ListNode([], NOWHERE)
@@ -109,7 +109,7 @@ def build_batch(context: keys.Context, node: Node | None) -> tuple[model.Step, .
 
 
 def _listed(context: keys.Context, node: Node, key: str) -> tuple[model.Step, ...]:
-    return listed(context, node, key, lambda item: _build(context, item))
+    return build_items(context, node, key, lambda item: _build(context, item))
 
 
 def _build(context: keys.Context, node: Node) -> model.Step | None:

@@ -33,10 +33,10 @@ def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[
         key: its key, for messages.
         inside: the names of the groups around it.
     """
-    return listed(context, node, key, lambda item: _build(context, item, inside))
+    return build_items(context, node, key, lambda item: _build(context, item, inside))
 
 
-def listed(context: Context, node: Node, key: str, build: Callable[[Node], Step | None]) -> tuple[Step, ...]:
+def build_items(context: Context, node: Node, key: str, build: Callable[[Node], Step | None]) -> tuple[Step, ...]:
     """Build the items of a list node by `build`, without those for which it returns None."""
     if not isinstance(node, ListNode):
         context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
