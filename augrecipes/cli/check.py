@@ -38,7 +38,8 @@ def check(args: Namespace) -> None:
     """
     if args.explain is not None:
         if (text := describe(args.explain)) is None:
-            from augrecipes.recipe.problems import CODES, near
+            from augrecipes.recipe.codes import CODES
+            from augrecipes.recipe.problems import near
 
             raise refusal(f"no code {args.explain!r}{near(args.explain, tuple(CODES)).text}", "--explain")
         answer(args, {"code": args.explain, "text": text}, lambda: say(text))
@@ -61,7 +62,7 @@ def describe(code: str) -> str | None:
     'E303 step that recipes cannot use (error)'
     """
     from augrecipes.lint import lints
-    from augrecipes.recipe.problems import CODES
+    from augrecipes.recipe.codes import CODES
 
     lint, entry = lints().get(code.upper()), CODES.get(code.upper())
     if entry is None:

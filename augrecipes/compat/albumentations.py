@@ -36,27 +36,6 @@ from albumentations.core.serialization import SERIALIZABLE_REGISTRY
 from albumentations.core.transforms_interface import BaseTransformInitSchema
 from albumentations.core.utils import ensure_contiguous_output, get_shape
 
-__all__ = [
-    "A",
-    "BaseTransformInitSchema",
-    "BboxProcessor",
-    "LabelManager",
-    "LabelMetadata",
-    "SymmetricRangeType",
-    "ZeroOneRangeType",
-    "adaptation",
-    "check_range_bounds",
-    "convert_keypoints_from_albumentations",
-    "convert_keypoints_to_albumentations",
-    "dropout",
-    "ensure_contiguous_output",
-    "geometric",
-    "get_shape",
-    "nondecreasing",
-    "pixel",
-]
-
-
 _saved: dict[str, Callable[[Any], Any]] = {}
 
 

@@ -12,7 +12,7 @@ from augrecipes.compiler.compile import build, check, steps_of
 from augrecipes.compiler.rewrite import flow_of, plan
 from augrecipes.compiler.rewrite.nodes import Steps
 from augrecipes.compiler.rewrite.rule import Merge, flows_before_each, obstacles_from, runs
-from augrecipes.compiler.rewrite.rules import join_colours, join_warps, rules_for
+from augrecipes.compiler.rewrite.rules import is_colour, is_warp, rules_for
 from augrecipes.errors import counted
 from augrecipes.flow import Arrival, Dtype, Flow
 from augrecipes.native.kernels import described, library
@@ -46,8 +46,8 @@ _WHY_FAST = {
 }
 
 _MERGES: tuple[tuple[Callable[[Step], bool], Merge], ...] = (
-    (join_warps.joins, "RESAMPLES"),
-    (join_colours.joins, "LEVELS"),
+    (is_warp, "RESAMPLES"),
+    (is_colour, "LEVELS"),
 )
 
 

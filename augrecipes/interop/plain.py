@@ -1,7 +1,7 @@
 """Conversion of a recipe to plain albumentations: its groups and defaults, Normalize and ToTensorV2."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from augrecipes.compat.albumentations import A
 from augrecipes.compat.guard import installed_version
 from augrecipes.compiler.kernels.sink import Sink
+from augrecipes.compiler.run.points import PARAMS, params_of
 from augrecipes.errors import RecipeError, harmless
 from augrecipes.mixtures import warn_unmixed
 from augrecipes.ops import groups, outputs, registry
@@ -154,28 +155,6 @@ def output_objects(output: Output) -> list[Any]:
 def output_class(name: str) -> Any:
     """A class of `last_steps`, ours or albumentations'."""
     return ToOutput if name == ToOutput.__name__ else getattr(A, name)
-
-
-_NOT_ALBUMENTATIONS = (
-    "labels",
-    "presence",
-    "of",
-    "flip_pairs",
-)  # fields of boxes and keypoints that albumentations lacks
-
-
-def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
-    """The arguments of BboxParams and KeypointParams, by Compose's argument."""
-    params: dict[str, dict[str, Any]] = {}
-    for name, each in (("bbox_params", inputs.boxes), ("keypoint_params", inputs.keypoints)):
-        if each is not None:
-            labels = [each.labels] if each.labels else None
-            fields = {key: value for key, value in asdict(each).items() if key not in _NOT_ALBUMENTATIONS}
-            params[name] = {"format": each.format, "label_fields": labels, **fields}
-    return params
-
-
-PARAMS = {"bbox_params": A.BboxParams, "keypoint_params": A.KeypointParams}
 
 
 def processors_of(inputs: Inputs) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from augrecipes.errors import AugrecipesError, Diagnostic, RecipeError
 from augrecipes.interop.draft import LEFT_OUT
 from augrecipes.lint import lint
 from augrecipes.ops import registry
-from augrecipes.recipe import addresses, edit, model, nodes, problems
+from augrecipes.recipe import addresses, codes, edit, model, nodes
 from augrecipes.studio.requests import RecipeRequest, Refused, SlideRequest, no_step
 from augrecipes.studio.studio import Studio
 
@@ -139,7 +139,7 @@ def _span_of(problem: Diagnostic, spans: edit.Spans | None, page: PageText) -> e
 
 def _explained(code: str) -> str:
     """Explain a code: what it means, why it matters, and how to fix it."""
-    if (entry := problems.CODES.get(code)) is None:
+    if (entry := codes.CODES.get(code)) is None:
         return ""
     silence = f"\n\nSilence it on the step's line: # augrecipes: ignore[{code}]" if entry.diff else ""
     return f"{entry.title}\n\n{entry.why}\n\n{entry.fix}{silence}"

@@ -18,8 +18,8 @@ from augrecipes.cli import terminal
 from augrecipes.cli.check import annotation, describe
 from augrecipes.cli.terminal import as_json
 from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, as_lines, harmless
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import gallery_names
-from augrecipes.recipe.problems import CODES
 from augrecipes.sources.defects import Defect
 
 

@@ -13,9 +13,8 @@ from support.checks import SEEDS, holds, planted, planted_faults
 from test_fast import Waves, run, with_border
 
 from augrecipes.compiler.lowering import walk
-from augrecipes.compiler.rewrite import Plan
+from augrecipes.compiler.rewrite import Plan, rules
 from augrecipes.compiler.rewrite.nodes import singles
-from augrecipes.compiler.rewrite.rules import join_warps
 from augrecipes.native.op_numbers import DRAWS, EFFECTS
 from augrecipes.ops.native_op import NativeOp
 from augrecipes.ops.registry import record_of
@@ -215,15 +214,15 @@ def refused(step: Any, _: int) -> NativeOp:
 test_planted_faults_are_caught = planted_faults({
     "levels that jump pass too": (
         planted(near_none_where_smooth, recipes("reflect_101", colours=JUMPS), SEEDS),
-        (join_warps, "_goes_by_pixels", lambda step: True),
+        (rules, "_goes_by_pixels", lambda step: True),
     ),
     "the mean of a window": (
         lambda _: near_none_as_the_merge_is(chain(f"{WARP}, {JITTER}, {CROP}"), 1),
-        (join_warps, "_sees_mean", lambda step: False),
+        (rules, "_sees_mean", lambda step: False),
     ),
     "colours of a border that comes after them": (
         lambda _: near_none_as_the_merge_is(chain(f"{WARP}, InvertImg, {WARP}"), 1),
-        (join_warps, "_shows_fewer", lambda step, all_of_it: True),
+        (rules, "_shows_fewer", lambda step, all_of_it: True),
     ),
     "colours in another order": (
         planted(colours_of_one_resampling, ANY, SEEDS), (sys.modules[__name__], "colours", moves),

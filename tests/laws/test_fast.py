@@ -13,7 +13,7 @@ from random_recipes import MOVES, Pool, build, pool, recipes, targets
 from support.checks import DEAR, SEEDS, holds, planted, planted_faults
 
 from augrecipes.compiler.lowering import encodings
-from augrecipes.compiler.rewrite.rules import join_warps
+from augrecipes.compiler.rewrite import rules
 from augrecipes.errors import DataError
 from augrecipes.kinds.image import pipeline as of_images
 from augrecipes.kinds.image.pipeline import ImagePipeline
@@ -183,7 +183,7 @@ def soft_mask_error() -> int:
 def test_masks_that_are_blended_are_blended_by_fast_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert soft_mask_error() <= 1
     # Planted: nobody asks how.
-    monkeypatch.setattr(join_warps, "effective", lambda step: {})
+    monkeypatch.setattr(rules, "effective", lambda step: {})
     seen_by_mask = encodings._mask_step
 
     def by_the_nearest(step: Any) -> Any:

@@ -16,9 +16,8 @@ from support.programs import with_results
 
 from augrecipes.compiler.executor.program import Program
 from augrecipes.compiler.lowering import walk
-from augrecipes.compiler.rewrite import Compiled, Plan, plan, rule
+from augrecipes.compiler.rewrite import Compiled, Plan, plan, rule, rules
 from augrecipes.compiler.rewrite.nodes import Fused, fuse
-from augrecipes.compiler.rewrite.rules import join_colours, join_warps
 from augrecipes.errors import DataError
 from augrecipes.kinds.image.pipeline import ImagePipeline
 from augrecipes.native.kernels import library
@@ -314,8 +313,7 @@ def faults(merge: str, *names: str, seeds: int = 4) -> list[str]:
 )
 def test_without_the_barrier_the_law_fails(merge: str, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert faults(merge, *names, seeds=1) == []
-    for module in (join_colours, join_warps):
-        monkeypatch.setattr(module, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
+    monkeypatch.setattr(rules, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     assert faults(merge, *names) == list(names)
 
 
@@ -356,7 +354,7 @@ REACTING = ("CLAHE", "Equalize", "AutoContrast", "Sharpen", "Emboss")
 @pytest.mark.parametrize("name", REACTING)
 def test_what_reacts_sees_nearly_the_pixels_of_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _near_none(name)
-    monkeypatch.setattr(join_warps, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
+    monkeypatch.setattr(rules, "obstacles_from", lambda steps, *_: [None] * (len(steps) + 1))
     with pytest.raises(AssertionError):
         _near_none(name)
 

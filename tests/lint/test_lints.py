@@ -15,9 +15,9 @@ from augrecipes.ops import registry
 from augrecipes.ops.intervals import interval
 from augrecipes.ops.ranges import is_neutral, makes_draws, meaning_of
 from augrecipes.ops.records import op_record, record_names
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.model import Arguments, Step
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.problems import CODES
 
 ALL = [pytest.param(record, id=record.code) for record in lints().values()]
 PAIR = "kind: pair\nscales: {lr: 1, hr: 4}\n"

@@ -19,9 +19,9 @@ from augrecipes.ops import registry
 from augrecipes.ops.groups import GROUPS
 from augrecipes.ops.refused import REFUSED
 from augrecipes.recipe import document, history
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import applied, quick_fix, read_spans
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.problems import CODES
 from augrecipes.recipe.write import flow
 
 TEXTS = [one(step) for step, *_ in STEPS] + [text for text, *_ in TOP] + [example(CODES[code]) for code in lints()]

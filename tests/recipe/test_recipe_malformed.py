@@ -5,8 +5,8 @@ from support.checks import rows
 from support.files import parse_file
 
 from augrecipes.errors import Diagnostic, RecipeError
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.problems import CODES
 
 HEAD = "version: 1\nrecipe: bad\n"
 PAIR = HEAD + "kind: pair\nscales: {lr: 1, hr: 4}\n"

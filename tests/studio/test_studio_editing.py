@@ -16,10 +16,10 @@ from support.recipe_strategies import steps
 from augrecipes.errors import RecipeError
 from augrecipes.lint import lints
 from augrecipes.ops.step import Arguments
+from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.edit import TextEdit, TextSpan, applied
 from augrecipes.recipe.model import Recipe, Step, label
 from augrecipes.recipe.parse import parse_text
-from augrecipes.recipe.problems import CODES
 from augrecipes.recipe.write import flow
 from augrecipes.studio.editing import PageText, check_text, slider_changed, steps_by_path
 from augrecipes.studio.requests import RecipeRequest, SlideRequest

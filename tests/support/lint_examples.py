@@ -1,6 +1,6 @@
 """The example recipes of lints in docs/CODES.md."""
 
-from augrecipes.recipe.problems import Code
+from augrecipes.recipe.codes import Code
 
 
 def example(entry: Code) -> str:

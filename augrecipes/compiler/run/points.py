@@ -5,7 +5,7 @@ steps whose draws depend on boxes or have other bits in Python, act in Python in
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,32 +28,28 @@ from augrecipes.recipe.model import Boxes, Inputs, Keypoints
 
 _KEYS = frozenset({"boxes", "bboxes", "keypoints"})
 _NUMBERS = frozenset({int, float})
+PARAMS = {"bbox_params": A.BboxParams, "keypoint_params": A.KeypointParams}
+_INNER = {"bbox_params": "bboxes", "keypoint_params": "keypoints"}
+_OURS = ("labels", "presence", "of", "flip_pairs")  # fields of boxes and keypoints that albumentations lacks
+
+
+def params_of(inputs: Inputs) -> dict[str, dict[str, Any]]:
+    """The arguments of BboxParams and KeypointParams, by Compose's argument."""
+    params: dict[str, dict[str, Any]] = {}
+    for key, declared in (("bbox_params", inputs.boxes), ("keypoint_params", inputs.keypoints)):
+        if declared is not None and declared.presence != "absent":
+            labels = [declared.labels] if declared.labels else None
+            fields = {name: value for name, value in asdict(declared).items() if name not in _OURS}
+            params[key] = {"format": declared.format, "label_fields": labels, **fields}
+    return params
 
 
 def processors(inputs: Inputs) -> dict[str, Any]:
-    """Albumentations' box and keypoint processors, as the recipe's inputs declare them."""
-    arguments: dict[str, Any] = {}
-    if (boxes := inputs.boxes) and boxes.presence != "absent":
-        arguments["bbox_params"] = A.BboxParams(
-            format=boxes.format,
-            label_fields=_label_fields("bboxes", boxes),
-            min_area=boxes.min_area,
-            min_visibility=boxes.min_visibility,
-            min_width=boxes.min_width,
-            min_height=boxes.min_height,
-            clip=boxes.clip,
-        )
-    if (points := inputs.keypoints) and points.presence != "absent":
-        arguments["keypoint_params"] = A.KeypointParams(
-            format=points.format,
-            label_fields=_label_fields("keypoints", points),
-            remove_invisible=points.remove_invisible,
-        )
-    return arguments
-
-
-def _label_fields(inner: str, declared: Boxes | Keypoints) -> list[str]:
-    return [declared.labels, rows_of(inner)] if declared.labels else [rows_of(inner)]
+    """Albumentations' box and keypoint processors, as the recipe's inputs declare them; row numbers are labels, too."""
+    params = params_of(inputs)
+    for key, own in params.items():
+        own["label_fields"] = [*(own["label_fields"] or ()), rows_of(_INNER[key])]
+    return {key: PARAMS[key](**own) for key, own in params.items()}
 
 
 def rows_of(inner: str) -> str:
