@@ -60,8 +60,8 @@ def version(name):
 metadata.version = version
 import augrecipes as ar
 ar.load("folder-128").compile()
-from augrecipes.versions import differences, made_with
-print(made_with()["albumentations"], differences({"albumentations": "2.0.8"}), sep=";")
+from augrecipes.versions import differences, environment
+print(environment()["albumentations"], differences({"albumentations": "2.0.8"}), sep=";")
 """
 
 
