@@ -25,7 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from augrecipes.errors import DataError, logger, parsed
+from augrecipes.errors import DataError, logger, retry_parser
 from augrecipes.paths import STAGED, write_file
 
 if TYPE_CHECKING:  # checking a recipe does without numpy
@@ -292,7 +292,7 @@ def recall(cache: Cache, key: str, stamp: str) -> Arrays | None:
     import numpy as np
 
     with np.load(io.BytesIO(data[_DIGEST:]), allow_pickle=False) as file:
-        return parsed(lambda: dict(file))
+        return retry_parser(lambda: dict(file))
 
 
 def keep(cache: Cache, key: str, stamp: str, arrays: Arrays) -> None:

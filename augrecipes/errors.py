@@ -30,7 +30,7 @@ from augrecipes.redaction import redact
 
 Severity = Literal["error", "warning"]
 
-_TRIES = 9  # see `parsed`
+_TRIES = 9  # see `retry_parser`
 
 
 def harmless(text: str, keep: str = "", *, secrets: bool = False) -> str:
@@ -56,10 +56,10 @@ class Lines(str):
     __slots__ = ()
 
 
-def listed(problems: Iterable[str]) -> Lines:
+def as_lines(problems: Iterable[str]) -> Lines:
     """Format problems for the end of a message, one per line; the first 200 of them.
 
-    >>> listed(["no label", "no bag"])
+    >>> as_lines(["no label", "no bag"])
     '\\n  no label\\n  no bag'
     """
     lines = [f"\n  {harmless(problem)}" for problem in problems]
@@ -240,7 +240,7 @@ class BenchError(AugrecipesError):
     """A comparison cannot be made: recipes of different kinds, no stock form, a model that fails."""
 
 
-def parsed(parse: Callable[[], Any]) -> Any:
+def retry_parser(parse: Callable[[], Any]) -> Any:
     """Call `parse`, which reads a .npy header; retry where Python's parser fails with a SystemError.
 
     numpy parses headers with Python's parser, whose recursion counter all threads share: where two threads parse at a

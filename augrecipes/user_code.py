@@ -79,11 +79,11 @@ class UserModule:
         return self.error(_failure(self.place, getattr(self.content, "__file__", None), what, error))
 
 
-def is_named(text: str) -> bool:
+def is_object_path(text: str) -> bool:
     """Whether a text names an object in a Python file or module: `FILE.py:NAME`, `package.module:NAME`.
 
-    >>> is_named("data.py:train"), is_named("my.data:train"), is_named("data.py"), is_named("C:photos")
-    (True, True, False, False)
+    >>> [is_object_path(text) for text in ("data.py:train", "my.data:train", "data.py", "C:photos")]
+    [True, True, False, False]
     """
     place, _, name = text.rpartition(":")
     return len(place) > 1 and name.isidentifier() and (place.endswith(".py") or bool(_DOTTED.fullmatch(place)))

@@ -63,14 +63,14 @@ def family(features: str) -> str:
     return " ".join([architecture, *(word for word in words if word in _DECIDE)])
 
 
-def made_with() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return versions, `processor` and `kernels`, for records; without kernels all runs as with `optimize: none`."""
     return {**versions(), "processor": features(), "kernels": "none" if library() is None else "native"}
 
 
 def differences(then: Mapping[str, Any]) -> list[str]:
-    """Describe how this environment differs from a recorded `made_with`; entries that were not recorded are skipped."""
-    now = made_with()
+    """Describe how this environment differs from a recorded one; entries that were not recorded are skipped."""
+    now = environment()
     then = {name: value for name, value in then.items() if isinstance(value, str)}  # records may be damaged
     diffs = [f"{name} {then[name]} (here {now[name]})" for name in versions() if then.get(name, now[name]) != now[name]]
     before, here = family(then.get("processor") or now["processor"]), family(now["processor"])

@@ -197,14 +197,14 @@ def _about(trainings: Sequence[Training]) -> tuple[str, str]:
 
 def _fidelity(bench: Bench) -> list[TextTable]:
     """Return the table of fidelity, how close bicubic comes to high resolution; empty unless recipes are of pairs."""
-    measured = [(one.name, fidelity) for one in bench.recipes if one.effects for fidelity in one.effects.fidelity]
+    measured = [(recipe.name, row) for recipe in bench.recipes if recipe.effects for row in recipe.effects.fidelity]
     rows = []
-    for name, one in measured:
-        psnr, ssim = mean_text(to_plain(one.psnr), 2, one.identical), mean_text(to_plain(one.ssim), 4)
-        rows.append([f"{name} · {one.target}", psnr, ssim, f"{one.identical}"])
+    for name, row in measured:
+        psnr, ssim = mean_text(to_plain(row.psnr), 2, row.identical), mean_text(to_plain(row.ssim), 4)
+        rows.append([f"{name} · {row.target}", psnr, ssim, f"{row.identical}"])
     method = f"luma, without the scale in px at each edge; {100 * CONFIDENCE:.0f} % intervals of the means"
     notes = [*(Note(verdict.text) for verdict in bench.fidelity_verdicts), *_faint(method)]
-    headings, titles = ["", "PSNR dB", "SSIM", "identical"], {f"Bicubic against {one.reference}" for _, one in measured}
+    headings, titles = ["", "PSNR dB", "SSIM", "identical"], {f"Bicubic against {row.reference}" for _, row in measured}
     return [TextTable(title, headings, rows, right=range(1, 4), notes=notes) for title in [*titles][:1]]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from augrecipes.cli.parsing import refusal
 from augrecipes.errors import RecipeError
 from augrecipes.paths import is_archive
-from augrecipes.user_code import is_named
+from augrecipes.user_code import is_object_path
 
 if TYPE_CHECKING:
     from augrecipes.recipe.model import Recipe
@@ -132,7 +132,7 @@ def is_data(word: str) -> bool:
         return path.is_file() and _is_annotated(path)
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
-    return _named(word) is not None or is_named(word) or _are_archives([word])
+    return _named(word) is not None or is_object_path(word) or _are_archives([word])
 
 
 def _is_annotated(path: Path) -> bool:
@@ -165,7 +165,7 @@ def data_of(words: Sequence[str]) -> Any:
     if len(words) == 1 and (pairs[0] is None or Path(words[0]).exists()):
         if not words[0]:
             raise refusal("the path is empty; give a folder, an image or a CSV file")
-        if is_named(words[0]) and not Path(words[0]).exists():
+        if is_object_path(words[0]) and not Path(words[0]).exists():
             from augrecipes.sources.opened import NamedSource
 
             return NamedSource(words[0])

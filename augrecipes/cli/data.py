@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from augrecipes.cli.arguments import is_data, load_recipe, overrides, pick, sources
 from augrecipes.cli.parsing import UsageError, refusal
-from augrecipes.cli.terminal import answer, complain, good, listed, parts, progress, say, say_line, show
+from augrecipes.cli.terminal import answer, complain, good, parts, progress, say, say_line, say_lines, show
 from augrecipes.errors import DataError, counted
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _tell(checked: CheckReport) -> None:
     for name, count in checked.listed.items():
         what = units.get(name, " samples" if checked.given else " files")
         say(f"{name:<{widest}}  {count:>7,}{what.removesuffix('s') if count == 1 else what}")
-    listed("note: ", checked.notes, len(checked.notes))
+    say_lines("note: ", checked.notes, len(checked.notes))
     if checked.defects or not checked.fine:
         say(checked.report(), wrap=False)
     else:
@@ -189,7 +189,7 @@ def verify(args: Namespace) -> None:
     def tell() -> None:
         show(report_of(verification, args.epochs))
         say()
-        listed("left out: ", verification.left_out, _LISTED)
+        say_lines("left out: ", verification.left_out, _LISTED)
         if verification.ok:
             good(f"every contract holds on {verification.samples} samples")
         say("the worst sample again:")

@@ -14,7 +14,7 @@ from augrecipes.cache import CACHES, Cache, cache_folder
 from augrecipes.cli.arguments import load_recipe, pick, sources
 from augrecipes.cli.commands import BY_NAME
 from augrecipes.cli.parsing import refusal
-from augrecipes.cli.terminal import STDOUT, answer, good, in_bytes, listed, paint, progress, say, say_line, show
+from augrecipes.cli.terminal import STDOUT, answer, good, in_bytes, paint, progress, say, say_line, say_lines, show
 from augrecipes.errors import StoreError, counted
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from augrecipes.sources.packed_columns import Unreadable
     from augrecipes.store import Fault
 
-_LISTED, _FAULTS_LISTED = 6, 20  # unreadable inputs, and faults of a packed dataset, that are named
+_LISTED, _MOST_FAULTS = 6, 20  # unreadable inputs, and faults of a packed dataset, that are named
 _WHAT = "a folder made by `augrecipes pack`"
 # Arguments that do not go with an engine, or without one, and why.
 _REFUSED: dict[str | None, dict[str, str]] = {
@@ -147,7 +147,7 @@ def _tell(unreadable: Sequence[Unreadable], done: str, store: Path | RemotePath 
     defects = [*dict.fromkeys(f"{each.path}: {each.reason}" for each in unreadable)]  # once, not once per epoch
     say(f"{done}; unreadable inputs: {len(defects):,}" if defects else paint(done, "good", sys.stdout))
     where = "--json lists them all" if store is None else f"all listed in {store / 'index.json'}"
-    listed("unreadable: ", defects, _LISTED, f"more, {where}")
+    say_lines("unreadable: ", defects, _LISTED, f"more, {where}")
 
 
 def _size(store: Path | RemotePath) -> int:
@@ -198,8 +198,8 @@ def _describe(packing: Packing) -> None:
         "store": f"{packing.place} · {kept}",
     }
     show(Report(facts))
-    listed("note: ", packing.given.notes, len(packing.given.notes))
-    listed("left out: ", packing.given.left_out, _LISTED)
+    say_lines("note: ", packing.given.notes, len(packing.given.notes))
+    say_lines("left out: ", packing.given.left_out, _LISTED)
 
 
 def verify_store(args: Namespace) -> None:
@@ -228,7 +228,7 @@ def verify_store(args: Namespace) -> None:
 
 def _tell_faults(faults: Sequence[Fault]) -> None:
     rows = ("" if fault.row is None else f": row {fault.row} of {fault.target}" for fault in faults)
-    listed("", [f"{fault.path}{row}: {fault.reason}" for fault, row in zip(faults, rows, strict=True)], _FAULTS_LISTED)
+    say_lines("", [f"{fault.path}{row}: {fault.reason}" for fault, row in zip(faults, rows, strict=True)], _MOST_FAULTS)
     if faults:
         say(paint(f"{len(faults):,} damaged: pack the data again", "error", sys.stdout))
     else:

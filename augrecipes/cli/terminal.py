@@ -51,7 +51,7 @@ def discard_output() -> None:
         os.close(handle)
 
 
-def coloured(stream: TextIO) -> bool:
+def has_colour(stream: TextIO) -> bool:
     """Whether `stream` is a terminal that wants colour (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -64,7 +64,7 @@ def width() -> int:
 def paint(text: str, style: str, stream: TextIO) -> str:
     """Mark `text` with a style for `say`, where `stream` shows colour."""
     text = harmless(text)
-    return f"{_MARKS[style]}{text}{_END}" if text and coloured(stream) else text
+    return f"{_MARKS[style]}{text}{_END}" if text and has_colour(stream) else text
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def say_line(text: object, *, err: bool = False) -> None:
 
 def styled(text: str, stream: TextIO) -> str:
     """Replace the marks of styles by `stream`'s escape codes, or by nothing."""
-    return _MARKED.sub(lambda mark: _CODES[mark[0]] if coloured(stream) else "", text)
+    return _MARKED.sub(lambda mark: _CODES[mark[0]] if has_colour(stream) else "", text)
 
 
 def _wrapped(line: str, columns: int) -> str:
@@ -141,7 +141,7 @@ def _wrapped(line: str, columns: int) -> str:
 
 def show(report: "Report") -> None:
     """Print a report on standard output."""
-    put(report.text(width(), colour=coloured(sys.stdout)))
+    put(report.text(width(), colour=has_colour(sys.stdout)))
 
 
 def good(text: str, *, err: bool = False) -> None:
@@ -154,7 +154,7 @@ def note(text: str) -> None:
     say(f"{paint('note:', 'warning', sys.stderr)} {text}", err=True)
 
 
-def listed(label: str, lines: Sequence[object], most: int, more: str = "more") -> None:
+def say_lines(label: str, lines: Sequence[object], most: int, more: str = "more") -> None:
     """Print the first `most` lines, each after the label, and the number of the rest."""
     for line in lines[:most]:
         say_line(f"{label}{line}")

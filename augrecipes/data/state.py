@@ -12,7 +12,7 @@ from torch.utils.data import Subset
 from augrecipes.data.epochs import Skipped, check_epoch, clocks, leaves, report, wrappers
 from augrecipes.data.order import BatchSchedule, digest, share_of_process
 from augrecipes.errors import LoaderError, counted, logger
-from augrecipes.versions import made_with, warn_of_differences
+from augrecipes.versions import environment, warn_of_differences
 
 VERSION = 2
 _LARGEST = 2**62
@@ -144,7 +144,7 @@ def save(
         "batch_size": schedule.batch_size,
         "order": schedule.order_digest(progress.epoch) if midway else None,
         "fingerprint": dict(settings),
-        "made_with": made_with(),
+        "made_with": environment(),
     }
 
 

@@ -52,7 +52,7 @@ class DeviceStage(nn.Module):
             which = f"; its targets are {', '.join(names)}" if recipe.scales else ""
             raise RecipeError(
                 f"{recipe.file}: nothing is left for a device, the loader gives the output as it is; "
-                f"`output: {{where: device}}` lets uint8 leave the loader{which}"
+                f"`output: {{where: device}}` makes the loader deliver uint8{which}"
             )
         self.names = tuple(on_device)
         # A ModuleList, not a ModuleDict: a target's name, such as `forward`, may be no valid name of a module.

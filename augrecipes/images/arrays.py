@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import parsed
+from augrecipes.errors import retry_parser
 from augrecipes.images.format import MOST_CHANNELS, Area, Format, ImageHeader, UnreadableError
 
 LONGEST = 12_000  # bytes of a header, numpy's own limit
@@ -45,7 +45,7 @@ def saved_array(data: bytes) -> SavedArray:
         version = np.lib.format.read_magic(first)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         at = first.tell()
-        shape, columns_first, dtype = parsed(lambda: (first.seek(at), read(first))[1])
+        shape, columns_first, dtype = retry_parser(lambda: (first.seek(at), read(first))[1])
     except Exception as error:  # numpy evaluates the header's text, which may raise anything
         raise UnreadableError(f"truncated or damaged: the header of an array ({error})") from None
     if dtype.hasobject or dtype.subdtype is not None:

@@ -113,7 +113,7 @@ def decode(data: bytes, info: ImageHeader, channels: int | None, part: Area) -> 
     samples, kind = _samples(data, info, part), info.layout.color_type
     alpha = info.alpha and channels in (None, 4)
     if kind == _PALETTE:
-        return _coloured(samples[:, :, 0], palette, clear if alpha else b"", alpha)
+        return _apply_palette(samples[:, :, 0], palette, clear if alpha else b"", alpha)
     if kind == _RGBA or (kind == _RGB and not alpha):
         return samples
     colours = samples if kind == _RGB else samples[:, :, :1]
@@ -288,7 +288,7 @@ def _unpacked(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:
     return (rows.view(">u2").astype(np.uint16) if bits == 16 else rows).reshape(shape)
 
 
-def _coloured(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
+def _apply_palette(ids: Raster, palette: bytes, clear: bytes, alpha: bool) -> Raster:
     """The colours of palette indices; indices beyond the palette are black, as in other readers."""
     table = np.zeros((256, 4), np.uint8)
     table[:, 3] = 255

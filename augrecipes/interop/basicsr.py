@@ -130,7 +130,7 @@ def _fill_batch(draft: RecipeDraft, options: OptionFile, key: str, chances: str,
             lines.append(Line(step, {**args, "p": round(share, 4)}, at))
             acting += share
         elif why:
-            draft.refuse(f"{key}: {name}", f"{why}: its share of the batches stays as it is", at)
+            draft.refuse(f"{key}: {name}", f"{why}; that share of the batches stays unmixed", at)
     if lines:
         draft.batch = lines if len(lines) == 1 else [Line(ONE_OF, {"p": round(acting, 4)}, at, lines)]
         draft.note("`batch:` is run by ar.loader, or ar.collate(ds) in a DataLoader: take it out of the training loop.")

@@ -15,7 +15,7 @@ from augrecipes.interop import compose, mm, torchvision
 from augrecipes.interop.draft import Call, RecipeDraft, name_of, wrong
 from augrecipes.interop.reading import Document, is_python
 from augrecipes.interop.source import transforms
-from augrecipes.interop.source.pipelines import Match, chosen, listed, several
+from augrecipes.interop.source.pipelines import Match, chosen, name_and_line, several
 from augrecipes.interop.source.read import read
 from augrecipes.interop.source.values import Created, Function, Listed, Mapped, UnknownValue, walk
 from augrecipes.ops import outputs, refused, registry
@@ -111,7 +111,7 @@ def draft_of_config(document: Document) -> RecipeDraft:
         return draft
     draft.eval = other.steps
     draft.refused += [problem for problem in other.refused if problem not in draft.refused]
-    draft.note(f"`eval:` is {listed(evaluation)}.")
+    draft.note(f"`eval:` is {name_and_line(evaluation)}.")
     if other.keys.get("output") != draft.keys.get("output"):
         draft.note(f"{evaluation.path} ends otherwise than {training.path}; `output:` is that of training.")
     return draft

@@ -15,7 +15,7 @@ from augrecipes.interop.draft import RecipeDraft, wrong
 from augrecipes.interop.reading import Document, is_python, of_text, read, read_stream
 from augrecipes.ops.readable import is_advice
 from augrecipes.recipe import model, nodes
-from augrecipes.user_code import is_named, open_module
+from augrecipes.user_code import is_object_path, open_module
 
 # Forms of pipelines: the title for users, whether a document has this form, and the function that drafts a recipe.
 # The first match reads a document; only the last form may have several pipelines, of which `--key` names one.
@@ -57,7 +57,7 @@ def draft_of(
         with budget.bounded(_STREAM):
             document = python if configs.holds(python) else of_text(text, _STREAM)
             return of_document(replace(document, key=key, given=given or {}))
-    if is_named(source) and not Path(source).exists():
+    if is_object_path(source) and not Path(source).exists():
         return _draft_of_object(source, given or {})
     document = read(source)
     return of_document(replace(document, key=key, given=given or {}, root=base_root or document.root))

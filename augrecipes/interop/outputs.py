@@ -76,7 +76,7 @@ def _output_of(name: str, args: Mapping[str, Any], *, scaled: bool) -> dict[str,
     if (kind := args.get("normalization", "standard")) != "standard":
         raise Unsupported(
             f"normalization: {kind} takes the statistics of each image, `output:` those of all: give `normalize: "
-            "{mean, std}`, or write a class and make it known with augrecipes.register(cls)"
+            "{mean, std}`, or write a class and register it with augrecipes.register(cls)"
         )
     top, usual = args.get("max_pixel_value", _FULL), imagenet("rgb")
     result = {"mean": args.get("mean", [*usual.mean]), "std": args.get("std", [*usual.std])}

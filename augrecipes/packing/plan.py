@@ -216,7 +216,7 @@ def store_plan(packing: Packing) -> bake.StorePlan:
         "class_to_idx": table.class_to_idx,
         "box_classes": None if boxes is None or boxes.classes is None else list(boxes.classes),
         "left_out": list(packing.given.left_out),
-        "versions": versions.made_with(),
+        "versions": versions.environment(),
     }
     points_of = {"boxes": boxes, "keypoints": table.keypoints}
     arguments = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import gcd
 from typing import Any
 
-from augrecipes.errors import Fix
+from augrecipes.errors import Fix, counted
 from augrecipes.ops import groups, ranges, records, registry
 from augrecipes.ops.registry import chance, record_of
 from augrecipes.recipe.grammar import GROUPS
@@ -26,7 +26,7 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
     if listed is None:
         problems.add("E310", place, f"needs steps, such as {step.name}: {{steps: [...]}}", step.name)
     elif isinstance(listed, ListNode) and not listed.items:
-        problems.add("E310", listed.place, "has no steps", step.name)
+        problems.add("E310", listed.place, "has no steps; add some, or leave it out", step.name)
     if step.name == groups.DEGRADE:
         _check_degrade(context, step, body, place)
     takes = GROUPS.get(step.name, {}).get("properties", {})
@@ -41,11 +41,11 @@ def check_group(context: Context, step: Step, body: MappingNode, place: Place) -
             message = f"no step in it has the id {name!r}"
             problems.add("E310", body.entries["keep_order"].place, message, f"{step.name}.keep_order", near(name, ids))
     if size and checked.get("n", 0) > size and not checked.get("replace"):
-        message = f"cannot draw {checked['n']} of {size} steps"
+        message = f"cannot draw {checked['n']} of {counted(size, 'step')}"
         message += " without replace: true" if step.name == groups.SOME_OF else ""
         problems.add("E310", body.entries["n"].place, message, f"{step.name}.n")
     if _alternates_by_chance(step, checked.get("n", size), size):
-        message = "a group that does not run every step in every epoch: move what has `draws: alternate` out of it"
+        message = "does not run every step in every epoch; move steps with `draws: alternate` out of it"
         problems.add("E310", place, message, step.name)
 
 
@@ -94,7 +94,7 @@ def _check_degrade(context: Context, step: Step, body: MappingNode, place: Place
         return
     source, target = names["source"], names["target"]
     if source == target:
-        problems.add("E312", body.entries["target"].place, "source and target are the same", groups.DEGRADE)
+        problems.add("E312", body.entries["target"].place, "source and target are the same; name two", groups.DEGRADE)
     elif not _run(step.steps, at_target=context.scales[source] == context.scales[target]):
         cure = "end its steps in `- ResizeToTarget`, with p: 1 and no change of size after it"
         problems.add("E312", place, f"leaves {target} at another size than its grid's; {cure}", groups.DEGRADE)
@@ -184,16 +184,16 @@ def _check_step(context: Context, step: Step, inherited: tuple[str, ...]) -> Non
     target = step.target or inherited
     for child in step.steps:
         _check_step(context, child, target)
-    counted = records.op_record(step.name).pixels
-    if step.at is not None and not counted:
+    pixels = records.op_record(step.name).pixels
+    if step.at is not None and not pixels:
         where = "on the steps inside" if step.is_group else f"on a step that counts pixels; {step.name} does not"
         context.problems.add("E309", context.place(step, "at"), f"'at' stands {where}", f"{step.name}.at")
         return
     shared = target or tuple(context.scales)
     at = step.at or min(shared, key=context.scales.__getitem__)
     if len(shared) > 1 or at not in shared:
-        values = registry.effective(step) if counted else {}
-        for argument in counted:
+        values = registry.effective(step) if pixels else {}
+        for argument in pixels:
             _check_numbers(context, step, argument, values.get(argument), at)
 
 

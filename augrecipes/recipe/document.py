@@ -26,10 +26,10 @@ _CLASHES = (
 # Required keys: what the message says, and what the fix writes.
 _REQUIRED = {
     "version": ("write `version: 1`", "version: 1"),
-    "recipe": ("it names the recipe", "recipe: mine"),
-    "steps": ("`steps: []` passes images as they are", "steps: []"),
+    "recipe": ("write `recipe: NAME`", "recipe: mine"),
+    "steps": ("`steps: []` passes images unchanged", "steps: []"),
 }
-_OF_VIEWS = "such as {global: {count: 2, steps: []}}", "views: {all: {steps: []}}"
+_OF_VIEWS = "add it, such as {global: {count: 2, steps: []}}", "views: {all: {steps: []}}"
 _REQUIRED_OF_VIEWS = {**{key: _REQUIRED[key] for key in ("version", "recipe")}, "views": _OF_VIEWS}
 _ASKED = "it runs where the recipe is loaded from its file, or by augrecipes.load"
 _NAME = re.compile(KEYS["recipe"].schema["pattern"])
@@ -43,7 +43,7 @@ def build(resolved: variants.Resolved, problems: Problems) -> Recipe:
     context.kind = values.get("kind", "image")
     _check_keys(context, top, partial=resolved.partial)
     if context.facts.views and "steps" in top.entries:
-        message = "recipes of kind views have steps in `views:`, and those before all of them in `shared:`"
+        message = "recipes of kind views have steps in `views:`, and steps before all views in `shared:`"
         problems.add("E207", top.at["steps"], message, "steps")
     for key in top.entries:
         if key in KEYS and key not in context.facts.keys and (owner := kinds.owners(key)):
@@ -195,7 +195,7 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
     if node is None:
         return None
     if isinstance(node, Scalar) and node.value is None:
-        message = f"has no steps; `{key}: []` passes images as they are"
+        message = f"has no steps; `{key}: []` passes images unchanged"
         context.problems.add("E204", node.place, message, key, _written(f"{key}: []"))
         return None
     if key == "eval" and isinstance(node, Scalar) and isinstance(node.value, str):
@@ -223,8 +223,8 @@ def _derived(
 def _check_undone(context: Context, top: MappingNode, recipe: Recipe) -> None:
     """Note why predictions on the views of `tta:` cannot be mapped back to the source."""
     if recipe.eval is None and "eval" not in top.entries:
-        message = "views are made of samples of evaluation; add `eval:`, or `eval: derived`"
+        message = "test-time augmentation needs evaluation; add `eval:`, or `eval: derived`"
         context.problems.add("E406", top.at["tta"], message, "tta", _written("eval: derived"))
     for step, why in checks.obstacles(recipe.eval or ()):
-        message = f"{why}, so that predictions cannot come back to the source, as `tta:` has them; leave it out"
+        message = f"{why}, so `tta:` cannot map predictions back to the source; leave it out"
         context.problems.add("E406", context.place(step), message, step.name)

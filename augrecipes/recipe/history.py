@@ -56,7 +56,7 @@ TOGETHER = {"hole_height_range": "hole_width_range", "hole_width_range": "hole_h
 DEFAULTS: dict[str, Arguments] = _TABLES["defaults"]
 # Removed arguments without replacement: why, and what comes nearest.
 REMOVED: dict[tuple[str, str], str] = _by_class("gone")
-ALWAYS_APPLY = "it is gone: for true write `p: 1.0`, for false leave it out, and p decides alone"
+ALWAYS_APPLY = "it was removed: for true write `p: 1.0`, for false leave it out"
 
 
 def as_range(value: Any) -> Any:

@@ -222,7 +222,7 @@ def build_scales(context: Context, top: MappingNode) -> dict[str, int]:
         elif context.value(value, SCALES["additionalProperties"], "E403", f"scales.{key}"):
             scales[key] = int(plain(value))
     if context.facts.scales and len(node.entries) < SCALES["minProperties"]:
-        problems.add("E403", node.place, "a pair has two targets or more", "scales")
+        problems.add("E403", node.place, "a pair has at least two targets, such as {lr: 1, hr: 4}", "scales")
     return scales
 
 

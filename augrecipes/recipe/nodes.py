@@ -41,7 +41,7 @@ def resolve(text: str) -> bool | int | float | str | None:
         if pattern.fullmatch(text):
             number = int(text if base == 10 else text[2:], base)
             if not -_LARGEST <= number < 2 * _LARGEST:
-                raise NumberError(f"{text[:40]} does not fit 64 bits")
+                raise NumberError(f"{text[:40]} does not fit into 64 bits")
             return number
     if _FLOAT.fullmatch(text):
         value = float(text)

@@ -63,7 +63,7 @@ def _output(context: keys.Context, values: dict[str, Any], node: nodes.MappingNo
             mean, std = (bands.by_channel(key, normalize[key], names, color) for key in ("mean", "std"))
             fields["normalize"] = model.Normalize(mean, std)
             if len(mean) != len(std) and 1 not in (len(mean), len(std)):
-                raise bands.ChannelError("std", f"mean has {len(mean)} numbers and std has {len(std)}")
+                raise bands.ChannelError("std", f"mean has {len(mean)} numbers, std has {len(std)}; give equal counts")
     except bands.ChannelError as error:
         where: Any = node.entries["normalize"]
         place = where.entries[error.key].place if isinstance(normalize, dict) else where.place
@@ -88,7 +88,7 @@ def _contradictions(output: model.Output, values: Mapping[str, Any]) -> Iterator
     if "range" in values:
         yield "range", "normalize decides the range; leave one of them out"
     if whole:
-        where = "; where: device alone lets uint8 leave the loader" if output.where == "device" else ""
+        where = "; where: device alone already makes the loader deliver uint8" if output.where == "device" else ""
         yield "normalize", f"{output.dtype} cannot hold normalised values; use dtype: float32{where}"
     count = max(len(normalize.mean), len(normalize.std))
     written = values["normalize"]

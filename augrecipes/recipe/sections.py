@@ -6,7 +6,7 @@ from augrecipes.ops import groups, records, registry
 from augrecipes.recipe import arguments, keys, model, problems, step_keys
 from augrecipes.recipe.grammar import GROUPS, STEP_KEYS, TAKEN, VIEW, NamedView, P, is_ramped, mapping, ramped
 from augrecipes.recipe.nodes import NOWHERE, ListNode, MappingNode, Node, Place, describe, plain
-from augrecipes.recipe.steps import build_steps, check_children, check_id, listed, placed_step, shape_of
+from augrecipes.recipe.steps import build_items, build_steps, check_children, check_id, placed_step, shape_of
 
 _LABELS = mapping({**VIEW["properties"], "steps": {}})  # steps are checked one by one
 _NO_STEPS = ListNode([], NOWHERE)
@@ -29,7 +29,7 @@ def build_views(context: keys.Context, top: MappingNode) -> tuple[NamedView, ...
         elif other := next(
             (earlier for earlier in views if f"{name}_".startswith(f"{earlier}_") or earlier.startswith(f"{name}_")), ""
         ):
-            message = f"begins like the view {other!r}, whose masks and boxes are called {other}_mask, {other}_boxes"
+            message = f"begins like view {other!r}, whose masks and boxes are {other}_mask, {other}_boxes; rename it"
             add("E407", place, message, f"views.{name}")
         elif not isinstance(body, MappingNode):
             add("E407", body.place, f"must be a mapping with steps, got {describe(body)}", f"views.{name}")
@@ -45,13 +45,13 @@ def _view(context: keys.Context, name: str, place: Place, body: MappingNode, bef
     values = {key: plain(node) for key, node in body.entries.items() if key in ("count", "of")}
     of = values["of"] if isinstance(values.get("of"), str) else None
     if of is not None and of not in before:
-        message = f"no view {of!r} stands before it; there {'are' if before else 'is'} {', '.join(before) or 'none'}"
+        message = f"no view {of!r} comes before it; there {'are' if before else 'is'} {', '.join(before) or 'none'}"
         add("E407", body.entries["of"].place, message, f"{label_}.of")
     elif of is not None and values.setdefault("count", before[of].count) != before[of].count:
-        message = f"there are {before[of].count} of {of!r}, and one is made of each: leave it out"
+        message = f"{of!r} has count {before[of].count}, and one view is made of each; leave it out"
         add("E407", body.entries["count"].place, message, f"{label_}.count")
     if "steps" not in body.entries:
-        add("E407", place, "key 'steps' is missing; `steps: []` leaves the image as it is", label_)
+        add("E407", place, "key 'steps' is missing; `steps: []` leaves the image unchanged", label_)
         return NamedView(name)
     steps = model.label(build_steps(context, body.entries["steps"], f"{label_}.steps"), name)
     return NamedView(name, values.get("count", 1), of if of in before else None, steps)
@@ -64,12 +64,12 @@ def check_places(context: keys.Context, steps: tuple[model.Step, ...]) -> None:
         if step.is_group and not step.args.get("replace"):
             check_places(context, step.steps)
         elif step.is_group:
-            message = "may run a step twice, which no matrix tells; use `replace: false`"
+            message = "may run a step twice, so that its matrix is unknown; use `replace: false`"
             context.problems.add("E407", context.place(step), message, step.name)
         elif not (record.is_known and record.is_matrix):
-            nothing, no_matrix = "nothing is known of where it puts pixels", "it moves pixels by no 3×3 matrix"
-            why = no_matrix if record.is_known else nothing
-            message = f"{why} that its draws alone tell, as `correspondence: true` needs: leave it or that key out"
+            no_matrix = "it moves pixels by no 3×3 matrix that follows from its draws"
+            why = no_matrix if record.is_known else "nothing is known of where it puts pixels"
+            message = f"{why}, but `correspondence: true` needs a matrix; leave out the step or that key"
             context.problems.add("E407", context.place(step), message, step.name)
 
 
@@ -109,7 +109,7 @@ def build_batch(context: keys.Context, node: Node | None) -> tuple[model.Step, .
 
 
 def _listed(context: keys.Context, node: Node, key: str) -> tuple[model.Step, ...]:
-    return listed(context, node, key, lambda item: _build(context, item))
+    return build_items(context, node, key, lambda item: _build(context, item))
 
 
 def _build(context: keys.Context, node: Node) -> model.Step | None:

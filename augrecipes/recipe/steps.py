@@ -33,10 +33,10 @@ def build_steps(context: Context, node: Node, key: str = "steps", inside: tuple[
         key: its key, for messages.
         inside: the names of the groups around it.
     """
-    return listed(context, node, key, lambda item: _build(context, item, inside))
+    return build_items(context, node, key, lambda item: _build(context, item, inside))
 
 
-def listed(context: Context, node: Node, key: str, build: Callable[[Node], Step | None]) -> tuple[Step, ...]:
+def build_items(context: Context, node: Node, key: str, build: Callable[[Node], Step | None]) -> tuple[Step, ...]:
     """Build the items of a list node by `build`, without those for which it returns None."""
     if not isinstance(node, ListNode):
         context.problems.add("E204", node.place, f"must be a list of steps, got {describe(node)}", key)
@@ -185,7 +185,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     problems = context.problems
     if name == groups.DEGRADE:
         if not context.facts.scales:
-            message = f"makes one target out of another, which only recipes of kind {kinds.owners('scales')} have"
+            message = f"makes one target from another, which only recipes of kind {kinds.owners('scales')} have"
             problems.add("E207", place, message, name)
         elif groups.DEGRADE in inside:
             problems.add("E312", place, "a Degrade cannot stand inside a Degrade", name)
@@ -195,14 +195,14 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     if name in (*GROUPS, *groups.POLICIES) or name == groups.DEGRADE:
         return True
     if records.op_record(name).resizes == "target" and groups.DEGRADE not in inside:
-        problems.add("E312", place, "stands inside Degrade only, whose target's size it makes; use Resize", name)
+        problems.add("E312", place, "works inside Degrade only, where it resizes to the target; use Resize", name)
         return True
     if registry.arguments(name) is not None:
         return True
     if name in refused.REFUSED:
         problems.add("E303", place, refused.REFUSED[name], name)
     elif "." in name:
-        message = "steps are class names, never dotted paths; augrecipes.register(cls) makes a class of yours known"
+        message = "steps are class names, never dotted paths; register your own with augrecipes.register(cls)"
         last = name.rsplit(".", 1)[1]
         hint = Hint(f"; write {last!r}", (Fix("word", last),)) if last in registry.names() else NO_HINT
         problems.add("E302", place, message, name, hint)

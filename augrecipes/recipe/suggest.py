@@ -13,7 +13,7 @@ from augrecipes.recipe.nodes import Place, from_value
 from augrecipes.recipe.problems import hint_at, near
 from augrecipes.recipe.write import flow
 
-_OWN_CLASS = Hint("; make a class of yours known with augrecipes.register(cls), or name its plugin under `plugins:`")
+_OWN_CLASS = Hint("; register your own class with augrecipes.register(cls), or name its plugin under `plugins:`")
 _SNIPPET = re.compile(r"`([^`]+)`")  # YAML in the words of the tables
 
 
@@ -53,7 +53,7 @@ def argument(cls: str, name: str, args: Mapping[str, Any], valid: Sequence[str])
     if today is None and name == "size" and cls in history.SIZES:
         return _size(cls, args[name])
     if today is not None:
-        gone = Hint("; it is gone, and null asked for nothing: leave it out", (Fix("remove"),))
+        gone = Hint("; it was removed, and null meant nothing: leave it out", (Fix("remove"),))
         return _entries(cls, today, ", ") if today else gone
     general = history.ARGUMENTS.get(name)
     known = history.ARGUMENTS_OF.get((cls, name)) or (general if general in (*valid, "p", "id") else None)

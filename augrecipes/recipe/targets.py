@@ -121,12 +121,12 @@ def _contradictions(target: Target, inputs: Inputs) -> Iterator[tuple[str, str]]
     like, fill = target.like, target.fill
     channels = CHANNELS.get(like, inputs.channels)
     if target.share != "all" and not target.is_image:
-        yield "share", f"no step changes the values of {like}: it goes with `like: image`"
+        yield "share", f"steps do not change the values of {like}: only `like: image` has it; leave it out"
     dtypes = (inputs.dtype,) if target.is_image and inputs.dtype else _DTYPES.get(like)
     if target.dtype is not None and dtypes and target.dtype not in dtypes:
         yield "dtype", f"{like} of this recipe are {' or '.join(dtypes)}: leave it out"
     if isinstance(fill, tuple) and (like in ("mask", "masks") or channels not in (None, len(fill))):
-        yield "fill", f"is one number{'' if like in ('mask', 'masks') else f', or one for each of {channels} channels'}"
+        yield "fill", f"must be one number{'' if like in ('mask', 'masks') else f', or {channels} numbers'}"
     scale = target.scale
     if not (scale == round(scale) if scale >= 1 else abs(1 / scale - round(1 / scale)) < 1e-6):
         yield "scale", f"is a whole number up to {_MOST}, or one divided by it, such as 0.5 and 0.25; got {scale:g}"

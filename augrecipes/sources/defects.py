@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, Lines, counted, harmless, listed
+from augrecipes.errors import DataError, Lines, as_lines, counted, harmless
 from augrecipes.images.format import ImageHeader
 from augrecipes.images.losses import find_loss
 from augrecipes.images.pixels import PROFILE, foreign_profile
@@ -72,7 +72,7 @@ class Findings:
             where, _, what = harmless(self.defects[0].message).partition(": ")
             raise DataError(what, where)
         if self.defects:
-            lines = listed(defect.message for defect in self.defects)
+            lines = as_lines(defect.message for defect in self.defects)
             files = {defect.files for defect in self.defects}
             path = self.defects[0].files[0] if len(files) == 1 else None
             raise DataError(f"{len(self.defects):,} problems in the data:{lines}", path)

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from augrecipes.errors import StoreError, parsed
+from augrecipes.errors import StoreError, retry_parser
 
 OWN = "items/"
 """What the names of the store's own columns begin with."""
@@ -139,7 +139,7 @@ def _array(blob: mmap.mmap | bytes, info: zipfile.ZipInfo) -> NDArray[Any]:
     if info.compress_type != zipfile.ZIP_STORED or np.lib.format.read_magic(head) != (1, 0):
         raise ValueError(f"{info.filename} is compressed, or of another version of .npy")
     after_magic = head.tell()
-    shape, fortran, dtype = parsed(lambda: (head.seek(after_magic), np.lib.format.read_array_header_1_0(head))[1])
+    shape, fortran, dtype = retry_parser(lambda: (head.seek(after_magic), np.lib.format.read_array_header_1_0(head))[1])
     if (fortran and len(shape) > 1) or dtype.kind not in "biuf":
         raise ValueError(f"{info.filename} holds neither numbers nor booleans, row by row")
     return np.ndarray(shape, dtype, blob, at + head.tell())

@@ -17,7 +17,7 @@ from support.checks import BROKEN, GOOD, LINTS, WARNS, rows
 from augrecipes.cli import terminal
 from augrecipes.cli.check import annotation, describe
 from augrecipes.cli.terminal import as_json
-from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, harmless, listed
+from augrecipes.errors import DataError, Diagnostic, LoaderError, RecipeError, StoreError, as_lines, harmless
 from augrecipes.recipe.codes import CODES
 from augrecipes.recipe.gallery import gallery_names
 from augrecipes.sources.defects import Defect
@@ -162,16 +162,16 @@ class Terminal(io.StringIO):
 def test_errors_and_logs_hold_none(name):
     problem = Diagnostic(f"{name} is wrong", 1, 1, name=name, file=name)
     for error in (DataError(name, name, "Step"), StoreError("is no store", name), RecipeError(problems=[problem]),
-                  LoaderError(name), DataError("is wrong" + listed([name]))):  # fmt: skip
+                  LoaderError(name), DataError("is wrong" + as_lines([name]))):  # fmt: skip
         assert raw(str(error)) == []
     assert "\n" not in str(problem)
-    assert str(DataError("is wrong" + listed([name, "b"]))).count("\n") == 2
+    assert str(DataError("is wrong" + as_lines([name, "b"]))).count("\n") == 2
     assert "\n" not in str(DataError("is wrong", name))
     printed = io.StringIO()
     handler, logger = logging.StreamHandler(printed), logging.getLogger("augrecipes")
     logger.addHandler(handler)
     try:
-        logger.warning("%s: %d images%s", name, 3, listed([name]))
+        logger.warning("%s: %d images%s", name, 3, as_lines([name]))
     finally:
         logger.removeHandler(handler)
     assert raw(printed.getvalue()) == []

@@ -133,8 +133,8 @@ def test_they_come_with_any_mode_and_size_and_not_without_the_key() -> None:
     [
         ("ElasticTransform", "{p: 1.0}", "it moves pixels by no 3×3 matrix"),
         ("RandomGridShuffle", "{}", "it moves pixels by no 3×3 matrix"),
-        ("AtLeastOneBBoxRandomCrop", "{height: 8, width: 8}", "it moves pixels by no 3×3 matrix that its draws alone"),
-        ("OneOf", "{steps: [D4, GridDistortion]}", "leave it or that key out"),
+        ("AtLeastOneBBoxRandomCrop", "{height: 8, width: 8}", "it moves pixels by no 3×3 matrix that follows"),
+        ("OneOf", "{steps: [D4, GridDistortion]}", "leave out the step or that key"),
         ("SomeOf", "{n: 2, replace: true, steps: [D4, D4]}", "may run a step twice"),
     ],
 )

@@ -191,7 +191,7 @@ def test_what_knows_of_it(package: Callable[..., Path]) -> None:
     assert explained.to_json()["plugins"] == ["acme", "again"]
     assert "Plugins\n  acme\n  again" in report_of(explained.to_json()).text()
     assert "plugins" not in explain("folder-128").to_json()
-    assert versions.made_with()["acme"] == "1.2"
+    assert versions.environment()["acme"] == "1.2"
     assert versions.differences({"acme": "1.1"}) == ["acme 1.1 (here 1.2)"]
 
 

@@ -128,7 +128,7 @@ def test_every_old_argument_has_a_fix_that_is_accepted(cls: str, name: str) -> N
         if usual:
             assert "did you mean" not in problem.message
             assert faults(of_class(cls, {name: value}), problem.message) == []
-        assert re.search("; (write `|it is gone|it took|did you mean)", problem.message)
+        assert re.search("; (write `|it was removed|it took|did you mean)", problem.message)
 
 
 @pytest.mark.parametrize("cls", [*history.CLASSES, "Flip"])

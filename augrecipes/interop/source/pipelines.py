@@ -235,7 +235,7 @@ def _is_other_branch(matches: Match, others: list[Match]) -> bool:
     return last.startswith("not_") and any(f"{each.path}.".startswith(f"{first}.") for each in others)
 
 
-def listed(matches: Match) -> str:
+def name_and_line(matches: Match) -> str:
     """The name and the line of a pipeline."""
     return f"{matches.path or 'the file itself'} (line {matches.place.line})"
 
@@ -243,4 +243,4 @@ def listed(matches: Match) -> str:
 def several(matches: list[Match], most: int = 24) -> str:
     """Names and lines of pipelines."""
     more = f" and {len(matches) - most} more" if len(matches) > most else ""
-    return f"{', '.join(map(listed, matches[:most]))}{more}"
+    return f"{', '.join(map(name_and_line, matches[:most]))}{more}"

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from augrecipes.data.checks import RunSettings, Settings, count
 from augrecipes.data.dataset import RecipeDataset
-from augrecipes.errors import DataError, listed
+from augrecipes.errors import DataError, as_lines
 from augrecipes.kinds.bag.reader import bags_of
 from augrecipes.kinds.bag.samples import read_bag
 from augrecipes.kinds.bag.slides import SlideFiles
@@ -155,7 +155,7 @@ class TileBags(RecipeDataset):
             raise DataError(
                 f"{len(small)} of {len(table)} bags have fewer tiles than min_tiles={self.min_tiles} "
                 '(on_error="skip" passes over them):'
-                + listed(f"{table.bags[i]}: {counts[i]} tiles{table.about(i)}" for i in small.tolist())
+                + as_lines(f"{table.bags[i]}: {counts[i]} tiles{table.about(i)}" for i in small.tolist())
             )
 
     @property

@@ -9,7 +9,7 @@ import torch
 from augrecipes.data.batching import allocate_in_batch
 from augrecipes.data.dataset import RecipeDataset
 from augrecipes.data.epochs import Skipped, current
-from augrecipes.errors import DataError, listed, logger
+from augrecipes.errors import DataError, as_lines, logger
 from augrecipes.kinds.bag.pipeline import BagResult, default_threads
 from augrecipes.kinds.bag.table import BagTable
 from augrecipes.kinds.bag.tiles import tiles_of
@@ -83,4 +83,4 @@ def _report_dropped(errors: Sequence[DataError], name: str, epoch: int, virtual:
             Skipped(error.path or "", error.reason_in_step, epoch, virtual, bag=name) for error in errors
         )
     else:
-        logger.warning("bag %s: %d tiles are left out:%s", name, len(errors), listed(str(error) for error in errors))
+        logger.warning("bag %s: %d tiles are left out:%s", name, len(errors), as_lines(str(error) for error in errors))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, listed, logger
+from augrecipes.errors import DataError, as_lines, logger
 from augrecipes.kinds.bag.table import BagTable, label_files, labels_of_bags
 from augrecipes.kinds.bag.tiles import rule_of
 from augrecipes.recipe.model import Bag
@@ -173,14 +173,14 @@ class SlideFiles:
         paths = slides_in(self.slides)
         names = [Path(path).stem for path in paths]
         if twice := [path for path, name in zip(paths, names, strict=True) if names.count(name) > 1]:
-            raise DataError(f"slides of the same name, which names their bags:{listed(twice)}")
+            raise DataError(f"slides of the same name, which names their bags:{as_lines(twice)}")
         windows = self.windows.resolved(rule, slides=True)
         results = list_slides(paths, windows)
         errors = [result for result in results if isinstance(result, DataError)]
         if errors and (check or len(errors) == len(paths)):
             text = f"{len(errors)} of {len(paths)} slides cannot be listed"
-            more = ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
-            raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}{more}:{listed(map(str, errors))}")
+            text += ' (on_error="skip" passes over them)' if check and len(errors) < len(paths) else ""
+            raise errors[0] if len(errors) == len(paths) == 1 else DataError(f"{text}:{as_lines(map(str, errors))}")
         for error in errors:
             logger.warning("slide left out: %s", error)
         empty = np.zeros((0, 2), np.int64)

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from augrecipes.errors import DataError, listed
+from augrecipes.errors import DataError, as_lines
 from augrecipes.remote import is_file, place_of
 from augrecipes.sources.columns import Columns, digest_of, number
 from augrecipes.sources.csv_list import CsvRows, read_rows
@@ -154,7 +154,7 @@ def bags_of_folders(
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
     names_of_bags = [all_bags.name(i) for i in range(len(all_bags))]
     if repeated := {name for name, times in Counter(names_of_bags).items() if times > 1}:
-        text = listed(f"{name}: {all_bags[i]}" for i, name in enumerate(names_of_bags) if name in repeated)
+        text = as_lines(f"{name}: {all_bags[i]}" for i, name in enumerate(names_of_bags) if name in repeated)
         raise DataError(f"bags of the same name in several roots; name them apart in a CSV file (files=):{text}")
     fields = labels_of_bags(names_of_bags, label_files(roots, labels), findings)
     return BagTable(files={"image": PathTable.concat(tiles)}, bags=all_bags, offsets=offsets, **fields)

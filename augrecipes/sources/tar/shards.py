@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from augrecipes import cache, machine, paths
-from augrecipes.errors import DataError, parsed
+from augrecipes.errors import DataError, retry_parser
 from augrecipes.images.reading import MAX_BYTES
 from augrecipes.sources.paths import PathTable
 from augrecipes.sources.source import Source
@@ -147,7 +147,7 @@ def decode_file(extension: str, data: bytes) -> Any:
 
 def _array(data: bytes) -> Any:
     # Not `np.load`, which also opens archives of arrays, and leaves them open.
-    return parsed(lambda: np.lib.format.read_array(io.BytesIO(data), allow_pickle=False))
+    return retry_parser(lambda: np.lib.format.read_array(io.BytesIO(data), allow_pickle=False))
 
 
 _READERS: dict[str, Callable[[bytes], Any]] = {
