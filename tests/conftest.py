@@ -170,6 +170,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "test_windows_about_boxes_are_made": WARPS,
         "test_boxes_are_cut_off_by_the_size": WARPS,
     },
+    "test_check_data.py": {"test_the_plan_says_by_what": WARPS},
     "test_coarse_fields.py": {"test_image_mask_and_kernels_agree": WARPS},
     "test_colours_behind_warps.py": {"test_planted_faults_are_caught": WARPS, "test_what_is_made_is": WARPS},
     "test_counted_work.py": {"test_a_batch_is_a_call_or_two[steps1-": WARPS, "test_nothing_large_is_allocated": WARPS},
@@ -184,6 +185,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "test_plans_make_them": RESIZES,
         "test_what_is_brought_near": WARPS,
     },
+    "test_laws_of_datasets.py": {"test_the_law_sees_an_argument_that_is_forgotten[optimize]": WARPS},
     "test_mask_labels.py": {"test_values_are_labels_made_beforehand[bool-fast]": WARPS},
     "test_merges.py": dict.fromkeys(
         (
