@@ -91,7 +91,7 @@ def figures(trial):
 
 def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sides, own, monkeypatch, tmp_path):
     recipes = [recipe("plain", NOISE), recipe("mirrors", NOISE, "HorizontalFlip"), recipe("copy", NOISE)]
-    first = ar.trial(recipes, sides, model=own, epochs=2, seeds=7, minutes=60)
+    first = ar.trial(recipes, sides, model=own, epochs=3, seeds=7, minutes=60)
     by_pair = {(one.a, one.b): one for one in first.verdicts}
     assert by_pair["plain", "mirrors"].verdict == "a"
     assert by_pair["mirrors", "copy"].verdict == "b"
@@ -105,7 +105,7 @@ def test_labels_that_are_destroyed_are_found_and_the_table_is_the_same_again(sid
     assert mirrors.worst[0].truth != mirrors.worst[0].predicted
     assert Path(mirrors.worst[0].path).exists()
 
-    cached = ar.trial(recipes, sides, model=own, epochs=2, seeds=7, minutes=60)
+    cached = ar.trial(recipes, sides, model=own, epochs=3, seeds=7, minutes=60)
     assert replace(cached, machine=first.machine) == first  # to the second, but for the load of the machine
     short = ar.trial(recipes, sides, model=own, epochs=1, seeds=2, minutes=60)
     monkeypatch.setenv(CACHE, str(tmp_path / "another"))
