@@ -6,6 +6,7 @@ interrupts from outside, start Python instead. A program that runs programs itse
 `Programs(forked=True)`.
 """
 
+import gc
 import json
 import os
 import signal
@@ -85,6 +86,7 @@ def _serve() -> dict[str, Any] | None:
     """Serve requests: the server prints the status of each program; a fork returns the program to run."""
     for name in HEAVY:
         import_module(name)
+    gc.freeze()  # the last collection of each fork would walk, and copy, all that is imported here
     for line in sys.stdin:
         pid = os.fork()
         if not pid:

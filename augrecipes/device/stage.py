@@ -69,7 +69,7 @@ class DeviceStage(nn.Module):
                 raise DataError(f"give the batch as a dict: the device's targets are {', '.join(self.names)}")
             return self.stages[0](batch)
         result, missing = dict(batch), [name for name in self.names if name not in batch]
-        if len(missing) == len(self.names) or not self.optional.issuperset(missing):
+        if len(missing) == len(self.names) or [name for name in missing if name not in self.optional]:
             which = " or ".join(map(repr, missing))
             raise DataError(f"the batch has no {which}; it has {', '.join(map(repr, batch)) or 'nothing'}")
         for name, stage in zip(self.names, self.stages, strict=True):
@@ -129,7 +129,7 @@ class TargetStage(nn.Module):
             image: uint8 or of the recipe's depth, in the output's layout, with any leading dimensions.
             padding: bool, True where there is no image: (..., H, W), or a flag for each tile.
         """
-        if isinstance(image, list | tuple):
+        if isinstance(image, (list, tuple)):
             return [self(item) for item in image]
         if not isinstance(image, Tensor):
             raise DataError(f"the device stage takes tensors, got {type(image).__name__}")

@@ -1,15 +1,13 @@
 """Steps of `batch:`, which mix the samples of a batch: their records, and their effect on arrays."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augrecipes.errors import logger
 from augrecipes.mixtures.families import MIXTURES
-
-if TYPE_CHECKING:
-    from augrecipes.ops.step import Step
+from augrecipes.ops.step import Step
 
 
-def effective(step: "Step") -> dict[str, Any]:
+def effective(step: Step) -> dict[str, Any]:
     """The effective arguments of a step of `batch:`, none for a group; with `p` where it has a schedule."""
     return ({} if step.is_group else MIXTURES[step.name].effective(step.args)) | step.schedule.plain()
 

@@ -5,7 +5,7 @@
 #include "ops.h"
 #include "sampled.h"
 
-enum { ACROSS = 512, WIDEST = 4, AT_A_TIME = 4, AT_ONCE = 4, MOST = WIDEST_KERNEL * WIDEST_KERNEL };
+enum { ACROSS = 512, WIDEST = 4, AT_ONCE = 4, MOST = WIDEST_KERNEL * WIDEST_KERNEL };
 
 /* Weighted sums as levels, for `from` to `end`, of numbers at several addresses; a few more are read of each. */
 static inline void weigh(const float *const *at, const Floats *weights, int64_t taps, int64_t from, int64_t end,
@@ -26,8 +26,8 @@ static inline void weigh(const float *const *at, const Floats *weights, int64_t 
 
    source, target: rows x columns x channels uint8 without gaps; they must not overlap; channels: 1 to 4
    weights: side x side, side odd; their absolute values add up to at most 4096
-   fused:   whether OpenCV uses fused multiply-add, which it does for groups of four numbers of a row, not for
-   the rest */
+   fused:   numbers of a row that OpenCV takes at a time, with fused multiply-add, which it does not use for the rest of
+   the row; 0: for none */
 KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t channels, const float *weights, int64_t side,
                int32_t fused, uint8_t *target) {
     Floats used[MOST];
@@ -45,7 +45,7 @@ KERNEL(filter)(const uint8_t *source, int64_t rows, int64_t columns, int64_t cha
         return REFUSED;
     int64_t length = columns * channels, across = ACROSS - ACROSS % channels;
     for (int64_t left = 0; left < length; left += across) {
-        int64_t count = MIN(across, length - left), body = fused ? MIN(count, MAX(length - length % AT_A_TIME - left, 0)) : 0;
+        int64_t count = MIN(across, length - left), body = fused ? MIN(count, MAX(length - length % fused - left, 0)) : 0;
         for (int64_t y = 0; y < rows; y++) {
             /* Row k has slot k % side, and so have the rows around y. */
             for (int64_t k = y ? y + reach : 0; k < MIN(y + reach + 1, rows); k++)

@@ -21,8 +21,14 @@ _STRIPS, _TRIED = 256, 40_000
 
 
 @cache
-def hsv() -> tuple[int, bool]:
-    """OpenCV's vector width from HSV to RGB, where it truncates, and whether it fuses there."""
+def hsv() -> tuple[int, bool] | None:
+    """OpenCV's vector width from HSV to RGB, where it truncates, and whether it fuses there.
+
+    None if it rounds half a level of saturation down, as on ARM: no kernel does.
+    """
+    half: Any = np.full((1, _WIDTH, 3), (1, 2, 1), np.uint8)
+    if (cv2.cvtColor(half, cv2.COLOR_RGB2HSV)[..., 1] != 128).any():
+        return None
     row: Any = np.full((1, _WIDTH, 3), (0, 1, 3), np.uint8)
     dropped = int((cv2.cvtColor(row, cv2.COLOR_HSV2RGB)[0, :, 1] == 2).sum())
     green = int(cv2.cvtColor(np.full((1, 1, 3), (1, 153, 25), np.uint8), cv2.COLOR_HSV2RGB)[0, 0, 1])
@@ -40,9 +46,18 @@ def hls() -> tuple[int, bool]:
 
 
 @cache
-def sums() -> bool:
-    """Whether OpenCV fuses in weighted sums; the probe gives 60 where it does not."""
-    return int(cv2.addWeighted(np.full((1, 1), 46, np.uint8), 1.3, np.ones((1, 1), np.uint8), -0.3, 0)[0, 0]) == 59
+def sums() -> bool | None:
+    """Whether OpenCV fuses in weighted sums; None if it does so in the tail of a row alone, as on ARM."""
+    row = np.ones((1, _WIDTH), np.uint8)
+    fused = cv2.addWeighted(row * 46, 1.3, row, -0.3, 0) == 59  # 60 where it does not
+    return bool(fused.all()) if fused.all() == fused.any() else None
+
+
+@cache
+def filters() -> int:
+    """OpenCV's vector width of filters in which it fuses; 0: it does not fuse."""
+    row, weights = np.full((1, _WIDTH), 13, np.uint8), np.array([[0.1, 0.4]], np.float32)
+    return _vector_length(cv2.filter2D(row, -1, weights)[0] == 6)  # 7 where it does not
 
 
 @cache

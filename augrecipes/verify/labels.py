@@ -68,7 +68,8 @@ def colours_of(pixels: NDArray[np.uint8]) -> Floats:
     """
     sampled = pixels.reshape(-1, 3)[:: 1 + pixels.size // (3 * _PIXELS_OF_CLASSES)] * ((_BINS - 1) / 255)
     red, green, blue = np.maximum(0, 1 - np.abs(sampled.T[..., None] - np.arange(_BINS)))
-    cells = np.einsum("ni,nj,nk->ijk", red, green, blue, optimize=True).ravel()
+    pairs = (red[:, :, None] * green[:, None]).reshape(-1, _BINS**2)
+    cells = (pairs.T @ blue).ravel()
     return np.asarray(np.sqrt(cells / (len(sampled) or np.nan)))
 
 

@@ -19,7 +19,7 @@ from torch.utils import data
 
 from augrecipes import LoaderError, loader
 from augrecipes.data import loader as loading
-from augrecipes.data import samplers
+from augrecipes.data import order, samplers
 
 N = 12
 
@@ -229,7 +229,7 @@ test_planted_faults_are_caught = planted_faults(
             (samplers, "_global_seeds", lambda seed, _: seeded(seed, ())))
            for name in OF_THEIR_OWN},
         **{f"repeats that draw alike, {name}": (
-            partial(law_of, name), (samplers, "number_repeats", lambda positions, n: positions))
+            partial(law_of, name), (order, "number_repeats", lambda positions, n: positions))
            for name in ("weighted", "a list", "buckets")},
         "a sampler is not told the epoch": (
             partial(law_of, "distributed"), (samplers, "samplers_in", lambda sampler: [])),

@@ -15,7 +15,21 @@ import torch
 from support.checks import planted_faults
 from support.folders import listed_images
 from support.kind_laws import LAWS, OF_SAMPLES
-from support.kinds import BAKED, IMAGE, KINDS, PAIR, Kind, N, agree, by_kind, open_packed, packed, pixels, recipe_of
+from support.kinds import (
+    BAKED,
+    IMAGE,
+    KINDS,
+    PAIR,
+    Kind,
+    N,
+    agree,
+    by_kind,
+    by_turns,
+    open_packed,
+    packed,
+    pixels,
+    recipe_of,
+)
 
 from augrecipes import DataError, ImageFolder, Packed, StoreError, loader, pack, versions
 from augrecipes.data.collate import Collate
@@ -24,8 +38,7 @@ from augrecipes.store import StoreWriter, open_store
 from augrecipes.store.items import Items
 
 
-@by_kind
-@pytest.mark.parametrize("law", OF_SAMPLES)
+@by_turns(OF_SAMPLES, KINDS)
 def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
     LAWS[law](lambda **options: open_packed(kind, roots[kind.name], **{"seed": 3, **options}))
 

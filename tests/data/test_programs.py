@@ -40,7 +40,7 @@ if "fault" in sys.argv:  # one batch in four does not come back
         kept.append(memory if len(kept) % 4 == 0 else None)
         return memory
     batching._map_memory = kept_now_and_then
-made = loader(Images(1500), 128, backend="threads", num_workers=3)
+made = loader(Images(750), 128, backend="threads", num_workers=3)
 made._readers.reader.writes_rows = True  # as it is of datasets of ours
 for k in range(9):
     for batch in made:

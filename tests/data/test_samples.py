@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from support.checks import planted_faults
 from support.kind_laws import LAWS, OF_SAMPLES, drawn
-from support.kinds import FORMS, IMAGE, PAIR, Files, Kind, agree, open_packed, source_of
+from support.kinds import FORMS, IMAGE, PAIR, Files, Kind, agree, by_turns, open_packed, source_of
 from support.kinds import KINDS_GIVEN as KINDS
 from torch.utils.data import Subset
 
@@ -30,8 +30,7 @@ BOXED = IMAGE.recipe  # takes a mask, boxes and keypoints
 PLAIN = "{version: 1, recipe: plain, steps: [HorizontalFlip, RandomGamma: {p: 1.0}], eval: []}"
 
 
-@by_kind
-@pytest.mark.parametrize("law", OF_SAMPLES)
+@by_turns(OF_SAMPLES, KINDS)
 def test_law(roots: dict[str, Path], kind: Kind, law: str) -> None:
     LAWS[law](lambda **options: source_of(kind, roots[kind.name], **{"seed": 3, **options}))
 

@@ -249,23 +249,30 @@ def test_the_budget_is_for_all_of_a_source() -> None:
         draft(UNKNOWN)
 
 
-def test_memory_is_bounded_too() -> None:
+def test_memory_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within an eighth of the budget."""
+    _grant(monkeypatch, 8)
     tracemalloc.start()
-    _read_or_refused("".join(f"s{i} = list(range(9999))\n" for i in range(1_000)))
+    _read_or_refused("".join(f"s{i} = list(range(9999))\n" for i in range(150)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 40e6  # of 330 MB
+    assert peak < 5e6  # of 50 MB
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@in_a_soak("part", 8, 1)
+@in_a_soak("part", 16, 1)
 def test_hostile_source_is_read_within_bounds(part: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By default a part of a long file within the same part of the budget."""
-    monkeypatch.setattr(budget, "MOST", budget.MOST // part)
-    monkeypatch.setattr(budget._ReadingBudget.__init__, "__defaults__", (budget.MOST,))
+    _grant(monkeypatch, part)
     lines = HOSTILE[name].splitlines(keepends=True)
     text = "".join(lines[: len(lines) // part] + lines[-1:]) if len(lines) > 1000 else HOSTILE[name]
     assert _work(text) < 12_000_000 // part
+
+
+def _grant(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """Make the budget of reading smaller."""
+    monkeypatch.setattr(budget, "MOST", budget.MOST // part)
+    monkeypatch.setattr(budget._ReadingBudget.__init__, "__defaults__", (budget.MOST,))
 
 
 def _work(text: str) -> int:
@@ -333,7 +340,7 @@ def test_the_law_of_work_sees_an_expression_searched_from_the_top(monkeypatch: p
         return " ".join((ast.get_source_segment(text, node) or "").split())
 
     monkeypatch.setattr(SourceText, "text", searched)
-    assert _work(_lines(320)) > 2.6 * _work(_lines(160))
+    assert _work(_lines(120)) > 2.6 * _work(_lines(60))
 
 
 def test_names_lead_to_each_pipeline() -> None:

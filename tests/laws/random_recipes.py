@@ -51,6 +51,11 @@ RGB_ONLY: Pool = pool("""
 _P = (None, 0.0, 0.3, 0.5, 0.9, 1.0)
 
 
+# What is slow with its defaults: by the size of a kernel, or of what it searches.
+_QUICK: dict[str, dict[str, Any]] = {
+    "ElasticTransform": {"alpha": 50, "sigma": 5},
+    "Superpixels": {"n_segments": [5, 9], "max_size": 30},
+}
 # These read keys of their own beside the image, or need arguments that say what to look for.
 _NEEDS_MORE = {
     *("RandomCropNearBBox", "ConstrainedCoarseDropout", "MaskDropout", "CropNonEmptyMaskIfExists"),
@@ -61,13 +66,13 @@ _NEEDS_MORE = {
 
 @cache
 def with_defaults(channels: int) -> Pool:
-    """Every class that a recipe may name with no argument at all, for images of so many channels."""
+    """Every class that a recipe may name with its defaults, but for what is slow, for images of so many channels."""
     pool = []
     for name in sorted(catalog.shipped()):  # a class that a test registers is forgotten after it, a pool is not
         record = op_record(name)
         wanted = record is not None and (record.channels is None or channels in record.channels)
         if wanted and name not in _NEEDS_MORE and not catalog.shipped()[name].get("required"):
-            pool.append((name, {}))
+            pool.append((name, _QUICK.get(name, {})))
     return tuple(pool)
 
 

@@ -9,6 +9,7 @@ import albumentations as A
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 from random_recipes import MASKS, MOVES, photo, recipes, sampled, steps_for, targets
 from support.checks import SEEDS, holds, planted, planted_faults
@@ -144,13 +145,20 @@ def failing(compose: Any, sample: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("channels", [1, 3, 5, *(pytest.param(n, marks=pytest.mark.soak) for n in (2, 4, 32))])
 def test_images_of_16_bits_are_albumentations_own(channels: int) -> None:
-    """Every class, on images that no kernel takes: what albumentations gives, or its own error."""
+    """Every class, on images that no kernel takes: what albumentations gives, or its own error.
+
+    With 1 and 5 channels every other class each, but in a soak.
+    """
+    part = slice(channels == 5, None, 2) if channels in (1, 5) and settings.default.max_examples < 1000 else slice(None)
     image = np.random.default_rng(channels).integers(900, 3300, (37, 52, channels)).astype(np.uint16)
     sample = {"image": image, "mask": np.ones((37, 52), np.uint8)}
     taken = 0
-    for name, cls in vars(A).items():
-        if not (isinstance(cls, type) and issubclass(cls, A.ImageOnlyTransform | A.DualTransform)):
-            continue
+    classes = [
+        (name, cls)
+        for name, cls in vars(A).items()
+        if isinstance(cls, type) and issubclass(cls, A.ImageOnlyTransform | A.DualTransform)
+    ]
+    for name, cls in classes[part]:
         try:
             transform = cls(**SIZES.get(name, {}), p=1.0)
         except (TypeError, ValueError):
@@ -166,7 +174,7 @@ def test_images_of_16_bits_are_albumentations_own(channels: int) -> None:
         taken += 1
         assert (a.dtype, a.shape) == (b.dtype, b.shape), name
         np.testing.assert_array_equal(a, b, err_msg=name)
-    assert taken > 60
+    assert taken > (60 if part == slice(None) else 25)
 
 
 def flips() -> list[Any]:

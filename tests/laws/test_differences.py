@@ -277,7 +277,7 @@ def test_import_and_verify_name_the_steps(tmp_path: Path, capsys: pytest.Capture
         encoding="utf-8",
     )
     with suppress(SystemExit):
-        main(["import", str(source)])
+        main(["import", str(source), "--no-time"])
     said = " ".join("".join(capsys.readouterr()).split())
     assert "does otherwise in GridDistortion, Resize: docs/DIFFERENCES.md" in said
     cv2.imwrite(str(tmp_path / "one.png"), np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))

@@ -35,7 +35,7 @@ MORE = [
     Step("RandomSunFlare", Arguments({"src_radius": 30, "src_color": [7, 100, 255]})),
     Step("RandomSunFlare", Arguments({"src_radius": 2500, "angle_range": [0, 1]})),
     Step("Superpixels", Arguments({"n_segments": [5, 7], "p_replace": [1.0, 1.0], "max_size": None})),
-    Step("Superpixels", Arguments({"max_size": 20})),
+    Step("Superpixels", Arguments({"n_segments": [5, 7], "p_replace": [1.0, 1.0], "max_size": 20})),
     Step("UnsharpMask", Arguments({"blur_limit": [3, 3], "threshold": 0})),
     Step("UnsharpMask", Arguments({"alpha": [1.0, 1.0], "sigma_limit": [2.0, 3.0]})),
 ]
@@ -242,7 +242,7 @@ CALLED = (
     ("channel_sums", 8, LEVEL, STRONG),
     ("through_tables", 3, LEVEL, Step("RandomSunFlare")),
     ("discs", 0, LEVEL, Step("RandomFog")),
-    ("segments", 11, np.int32(1), Step("Superpixels", Arguments({"p_replace": [1.0, 1.0]}))),
+    ("segments", 11, np.int32(1), Step("Superpixels", Arguments({"n_segments": [9, 9], "p_replace": [1.0, 1.0]}))),
     ("sharpen_all", 5, np.float32(0.5), Step("UnsharpMask", Arguments({"threshold": 0}))),
     ("sharpen_some", 5, LEVEL, Step("UnsharpMask")),
 )

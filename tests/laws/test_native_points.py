@@ -4,6 +4,7 @@ import ctypes
 from dataclasses import replace
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from augrecipes.compiler.lowering import make_program, walk
 from augrecipes.compiler.lowering.walk import encode
 from augrecipes.native.kernels import Library, instruction_sets, load, where
 from augrecipes.native.op_numbers import EFFECTS
+from augrecipes.ops import opencv_variants
 from augrecipes.ops.native_op import NativeOp
 from augrecipes.recipe.model import Optimize, Output, Recipe, Step
 
@@ -234,6 +236,32 @@ def would_be_seen(recipe: Recipe, image: np.ndarray, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(make_program, "matches_reference", lambda *_, **__: True)
     with pytest.raises(AssertionError):
         check(recipe, "exact", image, 3, SETS[-1])
+
+
+# What OpenCV makes of a row of equal pixels, on several processors, and what is found by it.
+ROUNDINGS = [
+    ("sums", "addWeighted", [59] * 255, True),
+    ("sums", "addWeighted", [60] * 255, False),
+    ("sums", "addWeighted", [60] * 240 + [59] * 15, None),
+    ("filters", "filter2D", [6] * 252 + [7] * 3, 4),
+    ("filters", "filter2D", [6] * 255, 1),
+    ("filters", "filter2D", [7] * 255, 0),
+    ("hsv", "cvtColor", [(60, 127, 2)] * 240 + [(60, 128, 2)] * 15, None),
+]
+
+
+@pytest.mark.parametrize(("variant", "function", "row", "found"), ROUNDINGS)
+def test_roundings_of_other_processors_are_known(
+    variant: str, function: str, row: list[Any], found: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cv2, function, lambda *_: np.array([row], np.uint8))
+    assert getattr(opencv_variants, variant).__wrapped__() == found
+
+
+@pytest.mark.parametrize(("name", "variant"), [("ColorJitter", "sums"), ("HueSaturationValue", "hsv")])
+def test_roundings_that_no_kernel_has_are_left(name: str, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencv_variants, variant, lambda: None)
+    is_left_to_albumentations(recipe_of((name, {"p": 1.0})))
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))

@@ -5,8 +5,6 @@ import logging
 import os
 import random
 import resource
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from programs import Programs
 from support.checks import rows
 from support.every_class import _NEEDED, REFERENCE, TEMPLATE
 from support.recipe_strategies import CLASSES
@@ -39,9 +38,15 @@ NEEDED: dict[str, Any] = {
 }
 
 
-# What becomes of an image then, each case in a process of its own. As a program this reads cases, `[class, arguments]`
-# a line, and answers with lines: `refused` by the check, `ok`, or what went wrong. Memory and time of each are bounded.
+# What becomes of an image then, each case in a process of its own. A program is given cases, `[class, arguments]`, and
+# answers with lines: `refused` by the check, `ok`, or what went wrong. Memory and time of each are bounded.
 # `--without-bounds`: the check knows no bounds.
+PROGRAM = """
+import json, sys
+sys.path[:0] = ["tests", "tests/recipe"]
+from test_recipe_bounds import main
+main(json.loads(sys.argv[1]), *sys.argv[2:])
+"""
 Case = tuple[str, dict[str, Any]]
 
 # Whatever passes the check is tried with these, and with both ends of every bound.
@@ -57,6 +62,7 @@ OF_IMAGES = {
 _BOXED = ("BBoxSafeRandomCrop", "RandomSizedBBoxSafeCrop", "AtLeastOneBBoxRandomCrop")
 _MASKED = ("MaskDropout", "CropNonEmptyMaskIfExists", "ConstrainedCoarseDropout")
 _MEMORY, _SECONDS = 4 << 30, 60
+_SLOW = ("PiecewiseAffine", "Superpixels")  # shown smaller images
 
 
 def placed(schema: Mapping[str, Any], number: float) -> Iterator[Any]:
@@ -90,14 +96,15 @@ def cases(name: str) -> list[Case]:
 
 
 def carry_out(recipe: Any, name: str) -> str:
-    """What becomes of two images of each dtype, 256 × 320."""
-    more: dict[str, Any] = {"mask": np.ones((256, 320), np.uint8)} if name in _MASKED else {}
+    """What becomes of two images of each dtype, 256 × 320, or 64 × 80."""
+    height, width = (64, 80) if name in _SLOW else (256, 320)
+    more: dict[str, Any] = {"mask": np.ones((height, width), np.uint8)} if name in _MASKED else {}
     if name in _BOXED:
         more["boxes"] = np.array([[40.0, 40, 140, 120]])
     if name == "RandomCropNearBBox":
         more["cropping_bbox"] = [10, 10, 60, 60]
     pipeline = recipe.compile(optimize="none")
-    photo = np.random.default_rng(0).integers(0, 256, (256, 320, 3), dtype=np.uint8)
+    photo = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
     for image in (photo, photo.astype(np.float32) / 255):
         for index in range(2):
             try:
@@ -219,32 +226,26 @@ def test_whatever_is_out_of_bounds_is_told_with_an_argument_of_the_class(name: s
         assert fault is None or fault[0] in properties, given
 
 
-def outcomes(some: list[Case], *options: str) -> list[str]:
-    program, paths = [sys.executable, __file__, *options], os.pathsep.join(path for path in sys.path if path)
-    lines = "".join(f"{json.dumps(case)}\n" for case in some)
-    environment = {**os.environ, "PYTHONPATH": paths}
-    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=False, env=environment)
+def faults(programs: Programs, some: list[Case], *options: str) -> list[tuple[Case, str]]:
+    done = programs(PROGRAM, json.dumps(some), *options)
     assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    return [found for found in zip(some, outcomes, strict=True) if is_fault(*found)]
 
 
-def faults(some: list[Case], *options: str) -> list[tuple[Case, str]]:
-    return [found for found in zip(some, outcomes(some, *options), strict=True) if is_fault(*found)]
-
-
-def test_what_check_lets_pass_can_be_carried_out() -> None:
+def test_what_check_lets_pass_can_be_carried_out(programs: Programs) -> None:
     """One case of each class; the soak has all."""
     rng = random.Random(0)
-    assert faults([rng.choice(found) for name in CLASSES if name != "Superpixels" and (found := cases(name))]) == []
+    assert faults(programs, [rng.choice(found) for name in CLASSES if (found := cases(name))]) == []
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", CLASSES)
-def test_whatever_check_lets_pass_can_be_carried_out(name: str) -> None:
-    assert faults(cases(name)) == []
+def test_whatever_check_lets_pass_can_be_carried_out(programs: Programs, name: str) -> None:
+    assert faults(programs, cases(name)) == []
 
 
-def test_without_the_bounds_images_fail() -> None:
+def test_without_the_bounds_images_fail(programs: Programs) -> None:
     """Planted faults: what there are bounds for, one of each kind."""
     some: list[Case] = [
         ("AdvancedBlur", {"sigma_y_limit": 1e-300}),
@@ -256,7 +257,7 @@ def test_without_the_bounds_images_fail() -> None:
         ("CropAndPad", {"px": [1, 1]}),
     ]
     assert {outcome(case) for case in some} == {"refused"}
-    assert [case for case, _ in faults(some, "--without-bounds")] == some[:-1]
+    assert [case for case, _ in faults(programs, some, "--without-bounds")] == some[:-1]
 
 
 @pytest.mark.parametrize(
@@ -298,12 +299,12 @@ def test_all_draws_in_words(params: dict[str, Any], words: str) -> None:
     assert in_words(params, whole=True) == words
 
 
-if __name__ == "__main__":
+def main(some: list[Case], *options: str) -> None:
     cv2.setNumThreads(0)
     warnings.simplefilter("ignore")
     logging.disable()
     carry_out(parse_text("version: 1\nrecipe: t\nsteps: [Blur]\neval: []"), "Blur")  # what is imported is imported here
-    if "--without-bounds" in sys.argv:
+    if "--without-bounds" in options:
         bounds.fault = lambda *_: None  # type: ignore[assignment]
-    for line in sys.stdin:
-        print(json.dumps(outcome(json.loads(line))), flush=True)
+    for name, given in some:
+        print(json.dumps(outcome((name, given))), flush=True)

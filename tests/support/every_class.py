@@ -93,7 +93,7 @@ _BESIDE = pool("""
     XYMasking: {num_masks_x: 2, num_masks_y: 2, mask_x_length: 5, mask_y_length: 5, fill: inpaint_ns}
 """)
 # Classes that are slow on every call; tests try few samples.
-SLOW = frozenset({"Superpixels", "HEStain", "GlassBlur"})
+SLOW = frozenset({"Superpixels", "PiecewiseAffine", "HEStain", "GlassBlur"})
 STEPS = tuple(
     Step(name, Arguments(args), p=1.0, site=f"{name}#1")
     for name in names()

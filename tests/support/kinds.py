@@ -1,6 +1,6 @@
 """Twelve samples of every kind of dataset, from files and from packed stores, for the laws of all kinds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,16 @@ KINDS = (IMAGE, PAIR, BAG, VIEWS)
 
 
 by_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
+
+
+def by_turns(laws: Iterable[str], kinds: Sequence[Kind]) -> pytest.MarkDecorator:
+    """Parametrize by kind and law: each law on half of the kinds in turn, and on the others in a soak."""
+    pairs = [
+        pytest.param(kind, law, marks=() if (k + n) % 2 == 0 else pytest.mark.soak, id=f"{law}-{kind}")
+        for n, law in enumerate(laws)
+        for k, kind in enumerate(kinds)
+    ]
+    return pytest.mark.parametrize(("kind", "law"), pairs)
 
 
 def arrays(sample: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -97,14 +97,14 @@ _EASY = (
 
 
 @st.composite
-def steps(draw: st.DrawFn, depth: int = 2) -> Step:
-    """Draw a step that the recipe language accepts."""
+def steps(draw: st.DrawFn, depth: int = 2, names: tuple[str, ...] = _EASY) -> Step:
+    """Draw a step of these classes, or a group of them, that the recipe language accepts."""
     if depth and draw(st.integers(0, 4)) == 0:
-        children = tuple(draw(st.lists(steps(depth=depth - 1), min_size=1, max_size=3)))
+        children = tuple(draw(st.lists(steps(depth=depth - 1, names=names), min_size=1, max_size=3)))
         name = draw(st.sampled_from(["SomeOf", "Sequential", "RandomOrder"]))
         args = {"n": draw(st.integers(1, len(children)))} if name != "Sequential" and draw(st.booleans()) else {}
         return Step(name, Arguments(args), p=draw(_P), steps=children)
-    name = draw(st.sampled_from(_EASY))
+    name = draw(st.sampled_from(names))
     chosen = draw(arguments(name).filter(lambda given: verdict(Step(name, Arguments(given))) is None))
     return Step(name, Arguments(chosen), p=draw(_P))
 

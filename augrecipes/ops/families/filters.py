@@ -27,7 +27,7 @@ def _convolution(draw: int, arguments: Iterable[Origin], name: str, *, inside: b
     """The encoder of a convolution by the square matrix in parameter `name`; `inside`: the outermost pixels stay."""
     effect = EFFECTS.CONVOLVES_INSIDE if inside else EFFECTS.CONVOLVES
     draws: Draws = lambda params: (float(len(params[name])), *flat(params[name]))  # noqa: E731
-    return encoder(effect, draw, arguments, draws, [opencv("sums")])
+    return encoder(effect, draw, arguments, draws, [opencv("filters")])
 
 
 _UNSATURATED = UpTo(LIMITS.MOST_SATURATED // LIMITS.WIDEST_BLUR)

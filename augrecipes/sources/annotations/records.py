@@ -17,15 +17,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from augrecipes.recipe.model import Inputs
 from augrecipes.sources.defects import Defect, Findings
-
-if TYPE_CHECKING:
-    from augrecipes.recipe.model import Inputs
-    from augrecipes.sources.paths import PathLike
+from augrecipes.sources.paths import PathLike
 
 Crowds = Literal["drop", "keep"]
 FLAGGED, POINT = 1, 2  # of objects: marked as a crowd or as difficult; labelled points without a box

@@ -1,17 +1,15 @@
 """Columns of a table from an AnnotationSet: boxes, keypoints and outlines in the recipe's formats."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from augrecipes.errors import DataError, RecipeError
+from augrecipes.recipe.model import Keypoints
 from augrecipes.sources import defects, polygons
 from augrecipes.sources.annotations.records import IGNORE, POINT, AnnotationSet
 from augrecipes.sources.columns import Ragged
-
-if TYPE_CHECKING:
-    from augrecipes.recipe.model import Keypoints
 
 SHARES = ("yolo", "albumentations")  # box formats in fractions of the image
 _BATCH = 1 << 16  # objects at a time, to keep temporary arrays small
@@ -82,7 +80,7 @@ def _in_format(corners: Floats, format: str) -> npt.NDArray[np.float32]:
     return np.hstack([middle, np.minimum(extent, np.minimum(2 * middle, 2 * (1 - middle)))])
 
 
-def points_of(annotations: AnnotationSet, selected: Selection, sizes: Floats, declared: "Keypoints") -> Ragged | None:
+def points_of(annotations: AnnotationSet, selected: Selection, sizes: Floats, declared: Keypoints) -> Ragged | None:
     """The column of keypoints; None where the data has none.
 
     Args:
