@@ -222,7 +222,8 @@ RANDOM = ("random", "weighted", "buckets", "Python's and numpy's")
 OF_THEIR_OWN = [name for name in SAMPLERS if "own" in name]
 test_planted_faults_are_caught = planted_faults(
     {
-        **{f"draws of the process, {name}": (partial(law_of, name), (samplers, "_global_seeds", lambda *_: nullcontext()))
+        **{f"draws of the process, {name}": (
+            partial(law_of, name), (samplers, "_global_seeds", lambda *_: nullcontext()))
            for name in RANDOM},
         **{f"draws of generators that go on, {name}": (
             lambda _, name=name: test_passes_resume_at_every_batch(name),
