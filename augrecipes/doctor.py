@@ -112,14 +112,14 @@ def _libraries() -> Iterator[Fact]:
     cure = f"{_INSTALL} albumentations=={VERSION}"
     yield _fact("albumentations", lambda: albumentations().__version__, _NEEDED, cure, "broken")
     for name, module in _LIBRARIES.items():
-        yield _fact(name, partial(_imported, module, name), _NEEDED, f"{_INSTALL} {name}", "broken")
+        yield _fact(name, partial(_import_version, module, name), _NEEDED, f"{_INSTALL} {name}", "broken")
     packages = {name: f"{name} {version_of(name)}" for name in _OPENCVS.split() if version_of(name)}
     cost = f"{_NEEDED}; packages of it write the same files, of which the last one wins"
     cure = f"pip uninstall --yes {' '.join(packages)}\npip install opencv-python-headless"
     yield _fact("OpenCV", partial(_opencv, [*packages.values()]), cost, cure, "broken")
 
 
-def _imported(module: str, distribution: str) -> str:
+def _import_version(module: str, distribution: str) -> str:
     import_module(module)
     return version_of(distribution) or "of no package of pip"
 
@@ -169,7 +169,7 @@ def _extras() -> Iterator[Fact]:
 def _surroundings() -> Iterator[Fact]:
     yield _fact("cache", _cache, "what runs find out is found out again", f"export {cache.CACHE}=FOLDER")
     cost = "readers that are processes fill it, and end; threads need none"
-    yield _fact("shared memory", _shared, cost, "docker run --shm-size=2g")
+    yield _fact("shared memory", _shared_memory, cost, "docker run --shm-size=2g")
     names = [name for name in sorted(os.environ) if re.match(r"AUGRECIPES_|OPENCV_|\w+_NUM_THREADS$", name)]
     values = [f"{name}={value if (value := os.environ[name]).isalnum() else '…'}" for name in names]
     yield Fact("variables", " ".join(values) or "none of threads, of OpenCV or of augrecipes")
@@ -182,7 +182,7 @@ def _cache() -> str:
     return f"writable, {counted(len(sizes), 'file')}, {sum(sizes):,} bytes"
 
 
-def _shared() -> str:
+def _shared_memory() -> str:
     size = shutil.disk_usage("/dev/shm").total if os.path.isdir("/dev/shm") else None  # noqa: PTH112
     if size is not None and size < _LEAST_SHARED:
         raise AugrecipesError(f"{size:,} bytes")

@@ -114,7 +114,7 @@ class Report:
             highlight=False, legacy_windows=False, _environ={},
         )  # fmt: skip
         facts = [line for key, value in self.facts.items() for line in _hanging(f"{key}: ", value, console)]
-        notes = [line for note in self.notes for line in _noted(note, "", console)]
+        notes = [line for note in self.notes for line in _note_lines(note, "", console)]
         parts = [facts, *(_lines(table, console) for table in self.tables), notes]
         for number, part in enumerate(filter(None, parts)):
             console.print(*([""] if number else []), *part, sep="\n", soft_wrap=False)
@@ -131,7 +131,7 @@ def _lines(table: TextTable, console: Any) -> list[Any]:
     rows = [[_text(cell, console.width) for cell in row] for row in table.rows]
     captions = [_text(heading, console.width, "dim") for heading in table.headings]
     every = [*([captions] if captions else []), *rows]
-    notes = [line for note in table.notes for line in _noted(note, "  ", console)]
+    notes = [line for note in table.notes for line in _note_lines(note, "  ", console)]
     if not rows:
         return [*lines, *(notes or [Text("  none")])]
     widths = [max(row[k].cell_len for row in every) for k in range(len(every[0]))]
@@ -176,7 +176,7 @@ def _text(text: str, columns: int, style: str = "") -> Text:
     return Text(glued, style)
 
 
-def _noted(note: Note, indent: str, console: Any) -> list[Text]:
+def _note_lines(note: Note, indent: str, console: Any) -> list[Text]:
     before = f"{indent}{note.label} " if note.label else indent
     lines = _hanging(before, note.text, console, 0 if note.label else _HANG)
     for line in lines[: 1 if note.label else None]:

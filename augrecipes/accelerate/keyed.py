@@ -204,7 +204,7 @@ class KeyedCopy:
         return Acceleration(self.source.__name__, self._optimize, self.why_not, steps, self._timing)
 
     def __reduce__(self: Any) -> tuple[Any, ...]:
-        return _restored, (self.class_of, self.source, carried(vars(self)), int(repr(self._count)[6:-1]))  # "count(7)"
+        return _restore, (self.class_of, self.source, carried(vars(self)), int(repr(self._count)[6:-1]))  # "count(7)"
 
     def __repr__(self) -> str:
         return str(self._report())
@@ -222,7 +222,7 @@ def carried(state: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name not in _MADE_ANEW}
 
 
-def _restored(class_of: Callable[[Any], type[KeyedCopy]], source: Any, state: dict[str, Any], count: int) -> KeyedCopy:
+def _restore(class_of: Callable[[Any], type[KeyedCopy]], source: Any, state: dict[str, Any], count: int) -> KeyedCopy:
     """Restore a pickled or copied pipeline, which continues the draws."""
     copy = object.__new__(class_of(source))
     copy.__dict__.update(state, _count=itertools.count(count))

@@ -138,11 +138,11 @@ class _Watcher:
         self._recipe, self._steps = recipe, recipe.section(setting.mode) or ()
         self._all = [step for top in self._steps for step in top.walk()]
         self._number = {step.site: k + 1 for k, step in enumerate(self._steps[:_MOST_STEPS])}
-        self.pipeline = _watched(recipe, self._steps, setting, self._see)
+        self.pipeline = _pipeline(recipe, self._steps, setting, self._see)
         self._borders = None
         if not recipe.facts.scales:
             probe = replace(recipe, inputs=replace(recipe.inputs, mask="optional"))
-            self._borders = _watched(probe, changed(self._steps, fill_borders), setting, self._mark)
+            self._borders = _pipeline(probe, changed(self._steps, fill_borders), setting, self._mark)
         self._sums: dict[tuple[str, str], NDArray[Any]] = {}  # by target and step
         self._out: dict[str, NDArray[Any]] = {}
         self._acted: Counter[str] = Counter()
@@ -217,7 +217,7 @@ def _moments(sums: NDArray[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(means.tolist()), tuple(np.sqrt(np.maximum(squares - means**2, 0)).tolist())
 
 
-def _watched(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Callable[[str, Any], None]) -> Any:
+def _pipeline(recipe: Recipe, steps: tuple[Step, ...], setting: Setting, see: Callable[[str, Any], None]) -> Any:
     """A pipeline of these steps, unoptimised and without lints, that reports its random parameters.
 
     Args:

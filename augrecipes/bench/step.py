@@ -213,7 +213,7 @@ class ModelStep:
             raise
         except Exception as error:
             names = (self.source, *self.views)
-            keys = ", ".join(f"{key} {_shown(value)}" if key in names else key for key, value in batch.items())
+            keys = ", ".join(f"{key} {_describe(value)}" if key in names else key for key, value in batch.items())
             raise self.module.failure(f"{part} fails on a batch of {self.recipe} ({keys})", error) from error
 
     def _loss_of(self, output: Any, batch: Any) -> Tensor:
@@ -230,7 +230,7 @@ class ModelStep:
             self._loss = "mean square of the output as a stand-in for loss()"
             loss = output.square().mean()
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            what = f"gives {_shown(loss)}; it must be a tensor of one number, as loss.mean()"
+            what = f"gives {_describe(loss)}; it must be a tensor of one number, as loss.mean()"
             raise BenchError(f"{place}: loss(output, batch) {what}")
         if not loss.requires_grad:
             what = "has a loss that does not depend on any trained parameter: is there a detach()?"
@@ -284,11 +284,11 @@ def _load_model(text: str, device: Device) -> ModelStep:
     return ModelStep(module, model, loss, optimiser, stands_in, device)
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     """Describe a tensor by dtype and shape, anything else by its type.
 
     >>> import torch
-    >>> _shown(torch.zeros(2, 3)), _shown([torch.zeros(2)])
+    >>> _describe(torch.zeros(2, 3)), _describe([torch.zeros(2)])
     ('float32 2×3', 'a list')
     """
     if not isinstance(value, Tensor):

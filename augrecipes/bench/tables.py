@@ -88,7 +88,7 @@ def stages(side: SideRecord) -> TextTable:
     rows = []
     for stage in side.stages:
         what = "output conversion" if stage.kind == "sink" else short_label(stage.name, _LONGEST)
-        rows.append([what, *_timed(stage), bar(stage.ms / longest)])
+        rows.append([what, *_time_cells(stage), bar(stage.ms / longest)])
     rows.append(["total", figure(sum(stage.ms for stage in side.stages), side.mad), "", ""])
     if side.transfer is not None:
         rows.append(["worker transfer", figure(side.transfer), "", "not part of the total"])
@@ -96,7 +96,7 @@ def stages(side: SideRecord) -> TextTable:
     return TextTable(title, (), rows, right=(1, 2), notes=[Note(f"bottleneck: {side.bottleneck}")])
 
 
-def _timed(part: Any) -> tuple[str, str]:
+def _time_cells(part: Any) -> tuple[str, str]:
     """Return the milliseconds of a stage or of a part of a training step, and their spread."""
     ms, _, spread = varied(part.ms, part.mad).partition(" ")
     return ms, spread
@@ -164,7 +164,7 @@ def training(trainings: Sequence[Training]) -> list[TextTable]:
     tables = []
     for case in trainings:
         longest = max(part.ms for part in case.parts) or 1.0
-        rows = [[part.name, *_timed(part), percent(part.share, 0), bar(part.ms / longest)] for part in case.parts]
+        rows = [[part.name, *_time_cells(part), percent(part.share, 0), bar(part.ms / longest)] for part in case.parts]
         total = figure(sum(part.ms for part in case.parts), max(part.mad for part in case.parts))
         rows.append(["total", total, "", "", ""])
         ahead = f"read ahead by {readers(case.backend, case.workers)}"

@@ -89,7 +89,7 @@ def interleaved(works: Sequence[Work], rounds: int, batches: int, progress: Prog
         passes = [work.start() for work in works]
         for batch in range(batches):
             for k in turn_order(len(works), turn, batch):
-                times[:, k, turn, batch] = _timed(passes[k])
+                times[:, k, turn, batch] = _time_batches(passes[k])
                 works[k].after(batch)
         del passes
         if progress:
@@ -97,7 +97,7 @@ def interleaved(works: Sequence[Work], rounds: int, batches: int, progress: Prog
     return times
 
 
-def _timed(batches: Iterator[Any]) -> tuple[float, float]:
+def _time_batches(batches: Iterator[Any]) -> tuple[float, float]:
     with no_collection():
         start, worked = perf_counter(), process_time()
         batch = next(batches)

@@ -128,11 +128,11 @@ def is_data(word: str) -> bool:
         return True
     if not word or word in gallery.gallery_names():
         return False
-    if path.suffix.lower() in (".yaml", ".yml", ".json") and (path.is_file() or not _named(word)):
+    if path.suffix.lower() in (".yaml", ".yml", ".json") and (path.is_file() or not _split_target(word)):
         return path.is_file() and _is_annotated(path)
     if path.exists() or word.endswith(("/", "\\")):
         return not path.is_file() or path.suffix.lower() not in _RECIPES
-    return _named(word) is not None or is_object_path(word) or _are_archives([word])
+    return _split_target(word) is not None or is_object_path(word) or _are_archives([word])
 
 
 def _is_annotated(path: Path) -> bool:
@@ -161,7 +161,7 @@ def data_of(words: Sequence[str]) -> Any:
     >>> data_of(["pairs.csv", "columns=lr=lr_path", "split=val"])
     {'files': 'pairs.csv', 'columns': {'lr': 'lr_path'}, 'split': 'val'}
     """
-    pairs = [_named(text) for text in words]
+    pairs = [_split_target(text) for text in words]
     if len(words) == 1 and (pairs[0] is None or Path(words[0]).exists()):
         if not words[0]:
             raise refusal("the path is empty; give a folder, an image or a CSV file")
@@ -188,7 +188,7 @@ def data_of(words: Sequence[str]) -> Any:
 
 
 def _are_archives(words: Sequence[str]) -> bool:
-    return all(is_archive(word) and _named(word) is None for word in words)
+    return all(is_archive(word) and _split_target(word) is None for word in words)
 
 
 def _settings(texts: dict[str, list[str]]) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _settings(texts: dict[str, list[str]]) -> dict[str, Any]:
     return values
 
 
-def _named(text: str) -> tuple[str, str] | None:
+def _split_target(text: str) -> tuple[str, str] | None:
     """Split `TARGET=PATH`; None where the text is only a path."""
     name, equals, folder = text.partition("=")
     return (name, folder) if equals and name.isidentifier() else None

@@ -68,14 +68,14 @@ def describe(code: str) -> str | None:
     if entry is None:
         return None
     severity = lint.severity if lint else "error"
-    parts = [f"{entry.code} {entry.title} ({severity})", f"{_wrapped('Why', entry.why)}\n{_wrapped('Fix', entry.fix)}"]
+    parts = [f"{entry.code} {entry.title} ({severity})", f"{_wrap('Why', entry.why)}\n{_wrap('Fix', entry.fix)}"]
     if lint is not None:
         parts.append(f"A recipe that it warns of, and what mends it:\n{textwrap.indent(entry.diff.rstrip(), '   ')}")
         parts.append(f"Silence it on the step's line with  # augrecipes: ignore[{entry.code}]")
     return "\n\n".join(parts)
 
 
-def _wrapped(label: str, text: str) -> str:
+def _wrap(label: str, text: str) -> str:
     return textwrap.fill(text, width=width(), initial_indent=f"{label}: ", subsequent_indent="     ")
 
 

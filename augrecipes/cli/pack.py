@@ -56,7 +56,7 @@ def pack(args: Namespace) -> None:
     Exit status: 0 all is packed, 1 some inputs are unreadable (they are listed) or the recipe has a lint error, 2 a
     recipe, data or store that cannot be used, 130 interrupted.
     """
-    changed = _changed(args)
+    changed = _changed_options(args)
     if args.merge is not None:
         _merge(args, changed)
         return
@@ -97,7 +97,7 @@ def pack(args: Namespace) -> None:
     answer(args, _as_json(packing, seconds), lambda: _tell(packing.unreadable, done, store), status=int(failed))
 
 
-def _changed(args: Namespace) -> dict[str, str]:
+def _changed_options(args: Namespace) -> dict[str, str]:
     """Return the arguments that differ from their defaults: by name the option, or the word, as the user wrote it."""
     bare, names = BY_NAME["pack"].read([]), {}
     for (label, *_), _ in BY_NAME["pack"].arguments:
@@ -116,7 +116,7 @@ def _import_albumentations() -> None:
 
 
 def _merge(args: Namespace, changed: Mapping[str, str]) -> None:
-    """Merge the parts in a folder; UsageError where `changed`, see `_changed`, holds other arguments."""
+    """Merge the parts in a folder; UsageError where `changed`, see `_changed_options`, holds other arguments."""
     clash = next((label for name, label in changed.items() if name not in ("merge", "json")), None)
     if clash == "--out":
         what = f"parts become a store where they are: leave it out, and move {args.merge} when that is done"

@@ -116,12 +116,12 @@ def explain(args: Namespace) -> None:
 
     explained = explain_recipe(recipe, args.mode, args.optimize, "encoded" if data is None else "uint8")
     if data is not None:
-        explained = _timed(explained, recipe, data, **pick(args, "masks seed seconds"))
+        explained = _add_times(explained, recipe, data, **pick(args, "masks seed seconds"))
     report = explained.to_json()
     answer(args, report, lambda: show(report_of(report)))
 
 
-def _timed(
+def _add_times(
     explained: Explanation, recipe: Recipe, data: Any, masks: Path | None, seed: int, seconds: float
 ) -> Explanation:
     """Add every step's time on the first sample to an explanation."""
@@ -180,7 +180,7 @@ def diff(args: Namespace) -> None:
     report = differences.to_json()
     if data is not None:
         how = pick(args, "rows optimize seed epoch masks")
-        report["picture"] = _drawn(a, b, data, args.out, mode=modes[0], **how)
+        report["picture"] = _draw_picture(a, b, data, args.out, mode=modes[0], **how)
 
     def tell() -> None:
         show(differences.report())
@@ -190,7 +190,7 @@ def diff(args: Namespace) -> None:
     answer(args, report, tell, status=int(not differences.same))
 
 
-def _drawn(a: Recipe, b: Recipe, data: Any, out: Path, **how: Any) -> Path:
+def _draw_picture(a: Recipe, b: Recipe, data: Any, out: Path, **how: Any) -> Path:
     """The image's path; status 2 for a recipe that lints keep from running, as 1 says that recipes differ."""
     from augrecipes.diff.images import compared
     from augrecipes.errors import LintError

@@ -110,7 +110,7 @@ def say(text: object = "", *, err: bool = False, wrap: bool = True, secrets: boo
     """
     stream = sys.stderr if err else sys.stdout
     lines = harmless(str(text), keep="\n" + "".join(_CODES), secrets=secrets).split("\n")
-    text = styled("\n".join(_wrapped(line, width()) if wrap else line for line in lines), stream)
+    text = styled("\n".join(_wrap(line, width()) if wrap else line for line in lines), stream)
     if err:
         sys.stderr.write(f"{text}\n")
     else:
@@ -127,7 +127,7 @@ def styled(text: str, stream: TextIO) -> str:
     return _MARKED.sub(lambda mark: _CODES[mark[0]] if has_colour(stream) else "", text)
 
 
-def _wrapped(line: str, columns: int) -> str:
+def _wrap(line: str, columns: int) -> str:
     if len(_MARKED.sub("", line)) <= columns:
         return line
     indent = line[: len(line) - len(line.lstrip())]

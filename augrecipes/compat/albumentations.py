@@ -42,10 +42,10 @@ _saved: dict[str, Callable[[Any], Any]] = {}
 def restore_composes(make: Callable[[Any], Any], saved: dict[str, Any]) -> None:
     """Register a function that `A.from_dict` applies to each Compose that it makes from this dict, in this process."""
     _saved[repr(saved)] = make
-    SERIALIZABLE_REGISTRY["Compose"] = _restored
+    SERIALIZABLE_REGISTRY["Compose"] = _restore
 
 
-def _restored(*args: Any, **kwargs: Any) -> Any:
+def _restore(*args: Any, **kwargs: Any) -> Any:
     compose = A.Compose(*args, **kwargs)
     make = _saved.get(repr(compose.to_dict_private()))
     return compose if make is None else make(compose)

@@ -49,7 +49,7 @@ def installed_version() -> str:
     '2.0.8'
     """
     return " and ".join(
-        number if name == "albumentations" else f"{name} {number}" for name, number in _installed().items()
+        number if name == "albumentations" else f"{name} {number}" for name, number in _installed_versions().items()
     )
 
 
@@ -63,7 +63,7 @@ def albumentations() -> ModuleType:
     >>> albumentations().__name__
     'albumentations'
     """
-    refuse_others(_installed(), version_of(REFUSED))
+    refuse_others(_installed_versions(), version_of(REFUSED))
     stay_offline()
     module = _import()
     listen(module)
@@ -102,7 +102,7 @@ def refuse_others(versions: dict[str, str], refused: str | None) -> None:
         raise AugrecipesError(f"albumentations is not installed; augrecipes is proven against {VERSION}: {_INSTALL}")
 
 
-def _installed() -> dict[str, str]:
+def _installed_versions() -> dict[str, str]:
     return {name: number for name in PROVEN if (number := version_of(name)) is not None}
 
 

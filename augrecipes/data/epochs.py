@@ -164,7 +164,7 @@ def check_epoch(epoch: Any) -> int:
 
 def clocks(dataset: Any) -> list[EpochClock]:
     """The clocks of all our datasets inside `dataset`, however torch's or a user's datasets wrap them."""
-    return [each.clock for each in _inside(dataset) if _is_ours(each)]
+    return [each.clock for each in _nested_datasets(dataset) if _is_ours(each)]
 
 
 def set_foreign_epoch(dataset: Any, epoch: int) -> None:
@@ -180,12 +180,12 @@ def set_foreign_epoch(dataset: Any, epoch: int) -> None:
 
 def wrappers(dataset: Any) -> list[Any]:
     """A dataset and those that it wraps, without our own."""
-    return [each for each in _inside(dataset) if not _is_ours(each)]
+    return [each for each in _nested_datasets(dataset) if not _is_ours(each)]
 
 
 def leaves(dataset: Any) -> list[Any]:
     """The innermost datasets, following `.dataset` (Subset and most wrappers) and `.datasets` (ConcatDataset)."""
-    return [each for each in _inside(dataset) if not _wrapped(each)]
+    return [each for each in _nested_datasets(dataset) if not _wrapped(each)]
 
 
 def unwrapped(dataset: Any) -> list[Any]:
@@ -194,9 +194,9 @@ def unwrapped(dataset: Any) -> list[Any]:
     return [leaf for each in parts for leaf in unwrapped(each)] or [dataset]
 
 
-def _inside(dataset: Any, depth: int = 32) -> list[Any]:
+def _nested_datasets(dataset: Any, depth: int = 32) -> list[Any]:
     """A dataset and those inside it, outermost first."""
-    return [dataset, *(inner for each in _wrapped(dataset) if depth for inner in _inside(each, depth - 1))]
+    return [dataset, *(inner for each in _wrapped(dataset) if depth for inner in _nested_datasets(each, depth - 1))]
 
 
 def _wrapped(dataset: Any) -> list[Any]:

@@ -86,7 +86,7 @@ def _section(a: Sequence[Meaning], b: Sequence[Meaning]) -> list[_Pair]:
     """
     names_a, names_b = ([(step.key, step.step.site) for step in steps for step in step.walk()] for steps in (a, b))
     swapped = names_a > names_b
-    pairs: list[_Pair | None] = [*(_paired(b, a) if swapped else _paired(a, b))]
+    pairs: list[_Pair | None] = [*(_pair_steps(b, a) if swapped else _pair_steps(a, b))]
     new_places = {pair.a.placed.place: pair.b.placed.place for pair in pairs if pair and pair.a and pair.b}
     removed = [(number, pair.a) for number, pair in enumerate(pairs) if pair and pair.a and not pair.b]
     added = [(number, pair.b) for number, pair in enumerate(pairs) if pair and pair.b and not pair.a]
@@ -125,7 +125,7 @@ def _pair_off(a: Numbered, b: Numbered) -> Places:
     return pairs
 
 
-def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
+def _pair_steps(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
     """Pair the steps of two lists and their groups as far as they are in the same order; removed before added."""
     paired = [*_in_order(list(enumerate(a)), list(enumerate(b)), _IN_ORDER)]
     next_a = next_b = 0
@@ -134,7 +134,7 @@ def _paired(a: Sequence[Meaning], b: Sequence[Meaning]) -> Iterator[_Pair]:
         yield from (_Pair(None, inner) for step in b[next_b:j] for inner in step.walk())
         for step, other in zip(a[i : i + 1], b[j : j + 1], strict=True):
             yield _Pair(step, other)
-            yield from _paired(step.steps, other.steps)
+            yield from _pair_steps(step.steps, other.steps)
         next_a, next_b = i + 1, j + 1
 
 

@@ -98,11 +98,11 @@ class StepDifference:
         placed = self.b or self.a
         if placed is not None and (self.a is None or self.b is None):
             arguments = {name: value for name, value in placed.arguments.items() if value is not None}
-            return f"{self.what} at {_dotted(placed.place)}: {text(arguments)}"
+            return f"{self.what} at {_dotted_place(placed.place)}: {text(arguments)}"
         parts = [f"{change.key}: {change.text}" for change in self.changes]
         if self.what == "moved" and self.a and self.b:
             now = f"behind {self.b.behind}" if self.b.behind else "to the front"
-            parts.insert(0, f"moved {now}, from {_dotted(self.a.place)} to {_dotted(self.b.place)}")
+            parts.insert(0, f"moved {now}, from {_dotted_place(self.a.place)} to {_dotted_place(self.b.place)}")
         return ", ".join(parts) or "another label, so other draws"
 
 
@@ -191,5 +191,5 @@ class Difference(Displayed):
         return Report(facts, [table for table in tables if table.rows], notes)
 
 
-def _dotted(place: Sequence[int]) -> str:
+def _dotted_place(place: Sequence[int]) -> str:
     return ".".join(map(str, place))

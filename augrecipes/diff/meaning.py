@@ -205,9 +205,9 @@ def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
     b = replace(b, p=a.p)
 
     def changes_nothing(names: Sequence[str]) -> bool:
-        return equal(before, _written(_with(a, b, names))) and equal(after, _written(_with(b, a, names)))
+        return equal(before, _plain(_copy(a, b, names))) and equal(after, _plain(_copy(b, a, names)))
 
-    before, after = (_written(step) for step in (a, b)) if tried else (None, None)
+    before, after = (_plain(step) for step in (a, b)) if tried else (None, None)
     if before is None or after is None:
         return set()
     if not equal(before, after):
@@ -217,14 +217,14 @@ def equivalent(a: Step, b: Step, changes: Sequence[Change]) -> set[str]:
     return {key for key, name in names.items() if name in tried}
 
 
-def _with(step: Step, other: Step, names: Sequence[str]) -> Step:
+def _copy(step: Step, other: Step, names: Sequence[str]) -> Step:
     """The step with the arguments `names` of another step."""
     args = {name: value for name, value in step.args.plain().items() if name not in names}
     args |= {name: value for name, value in other.args.plain().items() if name in names}
     return replace(step, args=Arguments(args))
 
 
-def _written(step: Step) -> dict[str, Any] | None:
+def _plain(step: Step) -> dict[str, Any] | None:
     """The serialised arguments of a step's class, with equal numbers of `fill` as one; None: the class refuses them."""
     written = resolved_arguments(registry.plain, step.name, {**step.args.plain(), "p": step.p})
     fill = written.get("fill") if written else None

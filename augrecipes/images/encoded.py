@@ -198,21 +198,21 @@ def encoded(data: bytes, *, name: str, **how: Any) -> Encoded:
     """
     with data_errors(name), stage("decode"):
         header = read_header(data)
-    return _checked(data, header, name, **how)
+    return _check(data, header, name, **how)
 
 
 def encoded_pages(data: bytes, *, name: str, **how: Any) -> list[Encoded]:
     """All images of a TIFF or `.npy` file, in order; any other file has one. Arguments as of `encoded`."""
     with data_errors(name), stage("decode"):
         if arrays.FORMAT.begins(data[:16]):
-            return [_checked(data, frame, name, **how) for frame in arrays.frame_headers(data)]
+            return [_check(data, frame, name, **how) for frame in arrays.frame_headers(data)]
         header = read_header(data)
         if header.format == "tiff":
-            return [_checked(data, page, name, **how) for page in page_headers(data, MOST_PARTS)]
-    return [_checked(data, header, name, **how)]
+            return [_check(data, page, name, **how) for page in page_headers(data, MOST_PARTS)]
+    return [_check(data, header, name, **how)]
 
 
-def _checked(
+def _check(
     data: bytes,
     header: ImageHeader,
     name: str,

@@ -244,7 +244,7 @@ def _coded_as(data: bytes, s: Segments, colorspace: str, part: Area) -> Coded | 
     in_one_scan = s.frame in _SEQUENTIAL and data[s.scan + 4 : s.scan + 5] == bytes([s.components])
     if library is None or kind is None or not in_one_scan or colorspace == "CMYK" or not isinstance(data, bytes):
         return None
-    return _coded(library, data, s, colorspace, part) if agrees(library, kind, colorspace, part.reduce) else None
+    return _read_coded(library, data, s, colorspace, part) if agrees(library, kind, colorspace, part.reduce) else None
 
 
 @cache
@@ -261,7 +261,7 @@ def agrees(library: Codec, kind: str, colorspace: str, reduce: int) -> bool:
             min(start + reduce * corners.randint(1, 5), size) for start, size in zip((y0, x0), _PROBE, strict=True)
         )
         part = Area(y0, x0, y1, x1, reduce)
-        window = _pixels(_coded(library, data, s, colorspace, part))
+        window = _pixels(_read_coded(library, data, s, colorspace, part))
         if window is None or not np.array_equal(window, whole[part.reduced]):
             return False
     return True
@@ -274,7 +274,7 @@ def _pixels(coded: Coded) -> NDArray[np.uint8] | None:
         return None
 
 
-def _coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Area) -> Coded:
+def _read_coded(library: Codec, data: bytes, s: Segments, colorspace: str, part: Area) -> Coded:
     k, (rows, columns) = part.reduce, part.reduced
     # A single component is coded block by block, regardless of its sampling factors.
     unit = 8 // k * (1 if s.components == 1 else max(both >> 4 for both in _blocks(data, s)))

@@ -160,7 +160,7 @@ def check_complete(data: bytes, header: ImageHeader) -> None:
 
 
 @contextmanager
-def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
+def _open_decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
     """Open and decode a file; the image has the stored pixels."""
     check_complete(data, header)
     is_tiff, at = header.format == "tiff", header.layout.at
@@ -198,28 +198,28 @@ def decode(data: bytes, header: ImageHeader, channels: int | None, part: Area) -
         shape = header.height, header.width, header.channels
         samples = np.frombuffer(data, ">u2", math.prod(shape), header.layout.at).reshape(shape)
         return samples[part.reduced].astype(np.uint16)
-    with _decoded(data, header) as image:
+    with _open_decoded(data, header) as image:
         return _pixels(image, header, channels)[part.reduced]
 
 
 def _pixels(image: Any, header: ImageHeader, channels: int | None) -> Raster:
     if image.mode.startswith("I") and header.bits <= 16:
         deep: Raster = np.asarray(image).astype(np.uint16)
-        return _unscaled(deep, header.most, 65535) if header.format == "pnm" else deep
+        return _undo_scaling(deep, header.most, 65535) if header.format == "pnm" else deep
     if image.mode.startswith(("I", "F")):
         raise UnreadableError(f"a {header.format.upper()} of {header.bits}-bit samples that Pillow cannot unpack")
     mode = "RGBA" if header.alpha and channels in (None, 4) else "L" if header.color == "grey" else "RGB"
     return np.asarray(image if image.mode == mode else image.convert(mode))
 
 
-def _unscaled(samples: Raster, most: int, full: int) -> Raster:
+def _undo_scaling(samples: Raster, most: int, full: int) -> Raster:
     """Undo Pillow's scaling of the largest possible sample to `full`."""
     return np.rint(samples * (most / full)).astype(np.uint16 if full > 255 else np.uint8)
 
 
 def labels(data: bytes, header: ImageHeader, part: Area) -> Raster:
     """Stored samples of a part: palette indices, grey of any depth, colours of 8 bits."""
-    with _decoded(data, header) as image:
+    with _open_decoded(data, header) as image:
         return _stored_samples(image, header)[part.reduced]
 
 
@@ -233,7 +233,7 @@ def _stored_samples(image: Any, header: ImageHeader) -> Raster:
         samples = samples.astype(np.uint8)
         return 1 - samples if stored.white or header.format == "pnm" else samples
     if header.format == "pnm":
-        return _unscaled(samples, stored.most, 65535 if deep else 255)
+        return _undo_scaling(samples, stored.most, 65535 if deep else 255)
     if header.format == "jp2" and samples.ndim == 2:
         return samples >> ((16 if deep else 8) - bits) if bits not in (8, 16) else samples
     if deep:

@@ -150,7 +150,7 @@ def _name(profile: bytes, file_format: str) -> str:
     from PIL import ImageCms
 
     try:
-        name = str(ImageCms.getProfileDescription(_opened(profile, file_format)))
+        name = str(ImageCms.getProfileDescription(_open_profile(profile, file_format)))
     except Exception as error:  # PyCMSError, and whatever its library raises
         name = f"of which Pillow says {error}"
     return "" if "srgb" in name.lower() else name.strip() or "without a name"
@@ -161,12 +161,12 @@ def _transform(profile: bytes, file_format: str, mode: str) -> Any:
     from PIL import ImageCms
 
     try:
-        return ImageCms.buildTransform(_opened(profile, file_format), ImageCms.createProfile("sRGB"), mode, "RGB")
+        return ImageCms.buildTransform(_open_profile(profile, file_format), ImageCms.createProfile("sRGB"), mode, "RGB")
     except Exception as error:  # PyCMSError, and whatever its library raises
         raise UnreadableError(f"its colour profile cannot be applied to {mode}: {error}") from None
 
 
-def _opened(profile: bytes, file_format: str) -> Any:
+def _open_profile(profile: bytes, file_format: str) -> Any:
     """Open a profile with ImageCms; in a PNG it is deflated after its name."""
     from PIL import ImageCms
 

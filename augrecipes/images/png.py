@@ -167,7 +167,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     raise too_many("PNG", "chunks", at)
 
 
-def _checked(data: bytes, place: tuple[int, int] | None) -> memoryview:
+def _check_chunk(data: bytes, place: tuple[int, int] | None) -> memoryview:
     """The content of a chunk, whose checksum is checked."""
     start, end = place or (0, 0)
     whole = memoryview(data)
@@ -187,7 +187,7 @@ def _checked_whole(data: bytes, info: ImageHeader) -> tuple[bytes, bytes]:
     # isal ignores preset dictionaries, which PNG forbids.
     if next(islice((data[at] for start, end in png.pixels for at in range(start, end)), 1, None), 0) & _PRESET:
         raise UnreadableError("damaged PNG data (a preset dictionary)")
-    palette, clear = bytes(_checked(data, png.palette)), bytes(_checked(data, png.clear))
+    palette, clear = bytes(_check_chunk(data, png.palette)), bytes(_check_chunk(data, png.clear))
     if png.color_type == _PALETTE and not 3 <= len(palette) <= 768:
         raise UnreadableError("a PNG with colour indices and no palette")
     return palette, clear
@@ -205,7 +205,7 @@ def _passes(info: ImageHeader) -> list[tuple[int, int]]:
 def _inflated(data: bytes, png: Png, sizes: Sequence[int], *, whole: bool) -> Iterator[bytes]:
     """Yield inflated rows in pieces of these sizes; for a `whole` image also check all checksums up to the end."""
     unpacker, needed, inflated = _inflate.decompressobj(), sum(sizes), 0
-    chunks = (_checked(data, place) for place in png.pixels)
+    chunks = (_check_chunk(data, place) for place in png.pixels)
     slices = (part[at : at + _SLICE] for part in chunks for at in range(0, len(part), _SLICE))
     try:
         for size in sizes:
@@ -258,7 +258,7 @@ def _samples(data: bytes, info: ImageHeader, part: Area) -> Raster:
         if needed > 0 and undo(rows, needed, row, pixel, min(first, needed), x0, x1, scratch_at, to, wide * pixel):
             raise UnreadableError("damaged PNG data (an unknown filter)")
         y += count
-    return _unpacked(out, info.bits, (len(out), wide, samples))
+    return _unpack(out, info.bits, (len(out), wide, samples))
 
 
 @lru_cache(8)
@@ -280,10 +280,10 @@ def _samples_by_pillow(data: bytes, info: ImageHeader) -> Raster:
     mode, *raw = _PILLOW[samples, info.bits]
     planes = [np.asarray(Image.frombytes(mode, size, stored, "zip", (how, png.interlaced))) for how in raw]
     joined = planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
-    return _unpacked(np.ascontiguousarray(joined).reshape(info.height, -1), info.bits, (*size[::-1], samples))
+    return _unpack(np.ascontiguousarray(joined).reshape(info.height, -1), info.bits, (*size[::-1], samples))
 
 
-def _unpacked(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:
+def _unpack(rows: Raster, bits: int, shape: tuple[int, int, int]) -> Raster:
     """Rows of bytes as samples, H×W×S."""
     return (rows.view(">u2").astype(np.uint16) if bits == 16 else rows).reshape(shape)
 

@@ -103,13 +103,13 @@ def read_file_header(path: str) -> ImageHeader:
 def _header_or_reason(path: str) -> MaybeHeader:
     try:
         header = read_file_header(path)
-        return replace(header, layout=None, profile=_interned(header.profile))  # there may be a million of them
+        return replace(header, layout=None, profile=_intern(header.profile))  # there may be a million of them
     except UnreadableError as error:
         return str(error)
 
 
 @lru_cache(64)
-def _interned(profile: bytes) -> bytes:
+def _intern(profile: bytes) -> bytes:
     """The same object for equal profiles."""
     return profile
 
@@ -124,7 +124,7 @@ def read_bytes(path: PathLike, max_bytes: int = MAX_BYTES, *, image: bool = True
             data = place.read_bytes()
         _check_size(len(data), max_bytes)
         return data
-    with _opened(path, max_bytes) as (file, size):
+    with _open(path, max_bytes) as (file, size):
         first = bytes(file.read(min(size, _FIRST)) or b"")
         format = sniff(first) if image else None
         if len(first) == size or (image and format is None):
@@ -148,7 +148,7 @@ class _ArrayFile(OpenFile):
 
 def open_file(path: PathLike) -> OpenFile:
     """Open a regular file of any size. Raises UnreadableError."""
-    with _opened(path, sys.maxsize) as (file, _):
+    with _open(path, sys.maxsize) as (file, _):
         return _ArrayFile(file.fileno())
 
 
@@ -164,7 +164,7 @@ def read_ends(path: PathLike, first: int, last: int) -> tuple[bytes, bytes, int]
                 start = place.read_bytes()
                 return start, start, size
             return place.read_part(0, first), place.read_part(max(size - last, 0), size), size
-    with _opened(path, MAX_BYTES) as (file, size):
+    with _open(path, MAX_BYTES) as (file, size):
         start = bytes(file.read(min(size, first)) or b"")
         if len(start) == size:
             return start, start, size
@@ -182,7 +182,7 @@ def stamp_of(path: PathLike) -> str:
         if (place := remote_place(path)) is not None:
             with _server_errors():
                 return place.stamp()
-        with _opened(path, MAX_BYTES) as (file, _):
+        with _open(path, MAX_BYTES) as (file, _):
             return f"{file_stamp(os.fstat(file.fileno()))} {zlib.crc32(file.read(_FIRST) or b'')}"
     except UnreadableError:
         return "gone"
@@ -203,7 +203,7 @@ def _server_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
+def _open(path: PathLike, max_bytes: int) -> Iterator[tuple[Any, int]]:
     """Open a regular file; yields it and its size."""
     with _server_errors():
         try:

@@ -198,11 +198,11 @@ def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) ->
     if (places < 0).any() or places.sum(axis=2).max() > len(data):
         raise UnreadableError("truncated: its TIFF data ends before the image does")
     if blocks.packing == 1 and blocks.fill == 1:
-        stored = _copied(data, places.reshape(-1, 2), height, tall, width)
+        stored = _copy_blocks(data, places.reshape(-1, 2), height, tall, width)
     else:
         every, step = places.reshape(-1, 2), max(_MOST // (tall * width), 1)
         pieces = ((every[k : k + step], min(height - k * tall, step * tall)) for k in range(0, len(every), step))
-        stored = np.concatenate([_unpacked(data, blocks, few, lines, width) for few, lines in pieces])
+        stored = np.concatenate([_unpack(data, blocks, few, lines, width) for few, lines in pieces])
     if blocks.tiles:
         stored = stored.reshape(down, across, tall, width).swapaxes(1, 2).reshape(down * tall, -1)[:rows]
     if blocks.predictor == _FLOATING:  # Adobe's floating-point predictor: differences of byte planes
@@ -216,7 +216,7 @@ def _plane(data: bytes, blocks: Blocks, places: NDArray[np.int64], rows: int) ->
     return stored.view(dtype).reshape(rows, across * wide, samples)
 
 
-def _copied(data: bytes, places: NDArray[np.int64], height: int, tall: int, width: int) -> NDArray[np.uint8]:
+def _copy_blocks(data: bytes, places: NDArray[np.int64], height: int, tall: int, width: int) -> NDArray[np.uint8]:
     """Bytes of uncompressed strips or tiles, rows × bytes; without a copy if they are contiguous."""
     sizes = np.minimum(height - np.arange(len(places)) * tall, tall) * width
     if (places[:, 1] < sizes).any():
@@ -224,14 +224,14 @@ def _copied(data: bytes, places: NDArray[np.int64], height: int, tall: int, widt
     starts = places[:, 0]
     if (starts[1:] == starts[:-1] + sizes[:-1]).all():
         return np.frombuffer(data, np.uint8, height * width, starts[0]).reshape(height, width)
-    return np.frombuffer(_joined(data, starts, sizes), np.uint8).reshape(height, width)
+    return np.frombuffer(_join(data, starts, sizes), np.uint8).reshape(height, width)
 
 
-def _joined(data: bytes, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> bytes:
+def _join(data: bytes, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> bytes:
     return b"".join(data[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
 
 
-def _unpacked(data: bytes, blocks: Blocks, places: NDArray[np.int64], height: int, width: int) -> NDArray[np.uint8]:
+def _unpack(data: bytes, blocks: Blocks, places: NDArray[np.int64], height: int, width: int) -> NDArray[np.uint8]:
     """Bytes of compressed strips or tiles, rows × bytes, decompressed by Pillow as strips of a grey TIFF."""
     from PIL import Image
 
@@ -241,7 +241,7 @@ def _unpacked(data: bytes, blocks: Blocks, places: NDArray[np.int64], height: in
     entries = {WIDTH: width, HEIGHT: height, BITS: 8, SAMPLES: 1, _PHOTOMETRIC: _BLACK_IS_ZERO}
     entries |= {_COMPRESSION: blocks.packing, _FILL_ORDER: blocks.fill, _STRIP_ROWS: blocks.block[0]}
     entries |= {_PLACES[0]: np.cumsum(sizes) - sizes + _HEAD, _PLACES[1]: sizes}
-    packed, table, values = _joined(data, starts, sizes), b"", b""
+    packed, table, values = _join(data, starts, sizes), b"", b""
     end = _HEAD + len(packed)
     for tag, value in sorted(entries.items()):
         raw, at = np.array(value, "<u4").tobytes(), end + 6 + 12 * len(entries) + len(values)

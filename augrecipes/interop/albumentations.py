@@ -80,7 +80,7 @@ def _step(call: Call) -> Item:
     """A transform as a line with today's names; a LeftOut if no reading of it gives valid arguments."""
     left: list[Item] = []
     for each in calls_by_name(call):
-        result = LeftOut(call.name, each.unread, call.place) if each.unread else _accepted(_line(each))
+        result = LeftOut(call.name, each.unread, call.place) if each.unread else _check_line(_line(each))
         if isinstance(result, Line) and not result.unsupported:
             return result
         left.append(result)
@@ -120,14 +120,14 @@ def _line(call: Call) -> Line:
     return line
 
 
-def _accepted(line: Line) -> Item:
+def _check_line(line: Line) -> Item:
     """The line if its class accepts it, perhaps with values as the class corrects them; else a LeftOut."""
     while (fault := line_problem(line)) is not None:
         where = fault.name.removeprefix(line.name).removeprefix(".")
         key = where.partition(".")[0]
-        before, after = line.args.get(key), _corrected(line.name, line.args).get(key)
+        before, after = line.args.get(key), _corrections(line.name, line.args).get(key)
         fewer = {name: value for name, value in line.args.items() if name != key}
-        if before is not None and _corrected(line.name, fewer).get(key) == before:
+        if before is not None and _corrections(line.name, fewer).get(key) == before:
             line.args = fewer
             line.comments.append(f"was {key}: {write.flow(before)}, which the class finds by itself")
             continue
@@ -136,14 +136,14 @@ def _accepted(line: Line) -> Item:
         line.args[key] = after
         line.comments.append(f"was {key}: {write.flow(before)}, which the class takes as {write.flow(after)}")
     if line.unsupported:  # saved arguments that the class derives from the others need no mention
-        derived = _corrected(line.name, line.args)
+        derived = _corrections(line.name, line.args)
         line.unsupported = {
             key: problem for key, problem in line.unsupported.items() if derived.get(key, ...) != problem[0]
         }
     return line
 
 
-def _corrected(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def _corrections(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments after the class's own corrections, of which it warns; empty if it refuses them."""
     return resolved_arguments(registry.corrected, name, args) or {}
 
@@ -235,11 +235,11 @@ def _group(call: Call) -> Item:
         line.args["n"] = count
         line.comments.append(f"was n: {n}, of the steps that are left")
     if call.name == groups.ONE_OF:
-        line.steps = [_gated(child) if isinstance(child, Line) else child for child in inside]
+        line.steps = [_gate(child) if isinstance(child, Line) else child for child in inside]
     return _checked_group(line)
 
 
-def _gated(child: Line) -> Line:
+def _gate(child: Line) -> Line:
     """A step of OneOf; a step with p below 1 gets a group around it that carries p as its weight."""
     p = child.args.get("p", 1.0)
     if child.name not in groups.GATED or p == 1:

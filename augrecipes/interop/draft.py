@@ -267,11 +267,11 @@ def _left_out(lines: Sequence[Item]) -> Iterator[LeftOut]:
         if isinstance(line, LeftOut):
             yield line
         else:
-            yield from _unsupported(line)
+            yield from _unsupported_parts(line)
             yield from _left_out(line.steps or ())
 
 
-def _unsupported(line: Line) -> list[LeftOut]:
+def _unsupported_parts(line: Line) -> list[LeftOut]:
     result = line.unsupported.items()
     return [LeftOut(f"{line.name}.{key}", f"{flow(value)}: {why}", line.place) for key, (value, why) in result]
 
@@ -284,7 +284,7 @@ def _remarks(lines: Sequence[Item], at: At) -> Iterator[tuple[At, Remark]]:
         if isinstance(line, LeftOut):
             waiting.append(f"left out: {line.name}: {line.why}")
             continue
-        unsupported = [f"left out: {left.name}: {left.why}" for left in _unsupported(line)]
+        unsupported = [f"left out: {left.name}: {left.why}" for left in _unsupported_parts(line)]
         yield (*at, place), Remark((*waiting, *unsupported), "; ".join(line.comments))
         yield from _remarks(line.steps or (), (*at, place))
         waiting, place = [], place + 1

@@ -34,7 +34,7 @@ _MOST_SIZES = 1024
 
 def resize(args: Args, sample: SampleState) -> list[Item]:
     """Resize to a size from a list or range, with or without the aspect ratio; `scale` is (width, height)."""
-    scale, how = args.get("scale", args.get("img_scale")), _how(args)
+    scale, how = args.get("scale", args.get("img_scale")), _resize_options(args)
     if scale is None:
         factor = args.get("scale_factor")
         if not isinstance(factor, int | float):
@@ -55,10 +55,10 @@ def resize(args: Args, sample: SampleState) -> list[Item]:
 def choice_resize(args: Args, sample: SampleState) -> list[Item]:
     """RandomChoiceResize: resize to one of several sizes."""
     keep = args.get("keep_ratio", (args.get("resize_cfg") or {}).get("keep_ratio", True))
-    return [_resize_step([_pair(each) for each in args["scales"]], keep, sample, _how(args))]
+    return [_resize_step([_pair(each) for each in args["scales"]], keep, sample, _resize_options(args))]
 
 
-def _how(args: Args) -> dict[str, Any]:
+def _resize_options(args: Args) -> dict[str, Any]:
     return {"interpolation": args.named("interpolation", _INTERPOLATIONS, "bilinear")}
 
 

@@ -22,7 +22,7 @@ def is_object(document: Document) -> bool:
     if document.value is None:
         return False
     A = albumentations()  # noqa: N806 - the usual name
-    values = _each(document.value)
+    values = _as_list(document.value)
     return bool(values) and all(isinstance(each, A.BaseCompose | A.BasicTransform) for each in values)
 
 
@@ -35,12 +35,12 @@ def draft_of_object(document: Document) -> RecipeDraft:
     """The draft of a recipe from an object."""
     value, place = document.value, document.place
     draft = RecipeDraft(name_of(document.file), f"a {type(value).__name__} in Python", place)
-    calls = tuple(_call_of_object(each, document) for each in _each(value))
+    calls = tuple(_call_of_object(each, document) for each in _as_list(value))
     convert(draft, Call(groups.COMPOSE, {}, calls, place) if isinstance(value, list | tuple) else calls[0])
     for name in ignored(value):
         why = "albumentations 2.0.8 has no such argument and leaves it out: import the file by `FILE.py` alone, "
         draft.refuse(name, f"{why}which reads it, or write the step", place)
-    return _shortened(draft)
+    return _drop_idle(draft)
 
 
 def draft_of_saved(document: Document) -> RecipeDraft:
@@ -50,7 +50,7 @@ def draft_of_saved(document: Document) -> RecipeDraft:
     release = f" {version.value}" if isinstance(version, nodes.Scalar) and version.value is not None else ""
     draft = RecipeDraft(name_of(document.file), f"a pipeline that albumentations{release} saved", document.place)
     convert(draft, _call_of_saved(variants.pipeline_of(top) or top))
-    return _shortened(draft)
+    return _drop_idle(draft)
 
 
 def _call_of_saved(node: nodes.Node) -> Call:
@@ -84,13 +84,13 @@ def _call_of_object(owner: Any, document: Document) -> Call:
     return Call(name, args, children, document.place, "albumentations")
 
 
-def _each(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def ignored(value: Any) -> Iterator[str]:
     """Yield arguments that transforms in an object ignored as unknown: `GaussNoise.var_limit`."""
-    for each in _each(value):
+    for each in _as_list(value):
         # A.save also writes arguments of parent classes; when loaded they are unknown, but nothing is lost.
         if unknown := {*(getattr(each, "invalid_args", None) or ())}:
             yield from (f"{type(each).__name__}.{key}" for key in sorted(unknown - saved_arguments(each).keys()))
@@ -113,7 +113,7 @@ def is_known(cls: type) -> bool:
 # class itself does not always accept.
 
 
-def _shortened(draft: RecipeDraft) -> RecipeDraft:
+def _drop_idle(draft: RecipeDraft) -> RecipeDraft:
     """The draft without arguments that have no effect."""
     for line in draft.lines():
         if line.steps is None:

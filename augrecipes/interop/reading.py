@@ -74,7 +74,7 @@ def read(path: str) -> Document:
     Raises:
         RecipeError: the file cannot be read, or has tags that would run code.
     """
-    text = _decoded(lambda problems: limits.read_bytes(path, path, problems), path)
+    text = _decode(lambda problems: limits.read_bytes(path, path, problems), path)
     return replace(of_text(text, path), root=Path(path).parent)
 
 
@@ -84,10 +84,10 @@ def read_stream(stream: BinaryIO, name: str) -> str:
     Raises:
         RecipeError: it is too long, or not text.
     """
-    return _decoded(lambda _: stream.read(limits.MAX_BYTES + 1), name)
+    return _decode(lambda _: stream.read(limits.MAX_BYTES + 1), name)
 
 
-def _decoded(read_bytes: Callable[[Problems], bytes], name: str) -> str:
+def _decode(read_bytes: Callable[[Problems], bytes], name: str) -> str:
     with reported() as problems:
         return limits.decode(read_bytes(problems), name, problems, yaml=False)  # Python may hold form feeds
 

@@ -133,12 +133,12 @@ def random_rotation(args: Args, sample: SampleState) -> list[Item]:
         return [sample.line("Rotate", limit=limit, **how, p=1.0)]
     sample.sides = None
     sample.draft.note(NOTES["expand"])
-    return [sample.line("Affine", rotate=_negated(limit), fit_output=True, **how, p=1.0)]
+    return [sample.line("Affine", rotate=_negate(limit), fit_output=True, **how, p=1.0)]
 
 
 def random_affine(args: Args, sample: SampleState) -> list[Item]:
     """RandomAffine; angles are clockwise in torchvision."""
-    result: dict[str, Any] = {"rotate": _negated(args.span("degrees"))}
+    result: dict[str, Any] = {"rotate": _negate(args.span("degrees"))}
     if args.get("translate") is not None:
         x, y = args.span("translate")
         result["translate_percent"] = {"x": [-x, x], "y": [-y, y]}
@@ -155,7 +155,7 @@ def random_affine(args: Args, sample: SampleState) -> list[Item]:
     return [line]
 
 
-def _negated(angles: list[float]) -> list[float]:
+def _negate(angles: list[float]) -> list[float]:
     return [-angles[1] + 0.0, -angles[0] + 0.0]
 
 

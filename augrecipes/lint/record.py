@@ -146,14 +146,14 @@ def _in_coarsest(step: Step, scales: dict[str, int]) -> Step:
         return step
     coarsest, own = min(scales.values()), scales[step.at]
     values = registry.effective(step)
-    counted = {name: _scaled(values[name], coarsest, own) for name in record.pixels if values.get(name) is not None}
+    counted = {name: _scale(values[name], coarsest, own) for name in record.pixels if values.get(name) is not None}
     return replace(step, args=Arguments({**step.args.plain(), **counted}))
 
 
-def _scaled(value: Any, numerator: int, denominator: int) -> Any:
+def _scale(value: Any, numerator: int, denominator: int) -> Any:
     """A number of pixels, or each of a list, times numerator / denominator."""
     if isinstance(value, list | tuple):
-        return [_scaled(item, numerator, denominator) for item in value]
+        return [_scale(item, numerator, denominator) for item in value]
     return value * numerator // denominator if isinstance(value, int) else value
 
 
@@ -176,14 +176,14 @@ def by_target(recipe: Recipe) -> Iterator[StepTargets]:
                 last = step
             else:
                 present = tuple(name for name in recipe.scales if name not in waiting)
-                yield from _inside(step, tuple(recipe.scales), present, last)
+                yield from _children(step, tuple(recipe.scales), present, last)
 
 
-def _inside(step: Step, named: tuple[str, ...], present: tuple[str, ...], last: Step | None) -> Iterator[StepTargets]:
+def _children(step: Step, named: tuple[str, ...], present: tuple[str, ...], last: Step | None) -> Iterator[StepTargets]:
     named = step.target or named
     yield step, named, tuple(name for name in named if name in present), last
     for child in step.steps:
-        yield from _inside(child, named, present, last)
+        yield from _children(child, named, present, last)
 
 
 def moves(step: Step) -> bool:

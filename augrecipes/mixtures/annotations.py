@@ -38,7 +38,7 @@ def seen(sample: Mapping[str, Any], region: Array, inputs: Inputs, shift: tuple[
     (dy, dx), size = shift, region.shape
     if inputs.boxes is not None and "boxes" in sample:
         corners = corners_px(sample["boxes"], inputs.boxes.format, *size) + np.array([dx, dy, dx, dy], np.float32)
-        clipped = {k: box for k, box in enumerate(_clipped(corners.tolist(), region, inputs.boxes)) if box is not None}
+        clipped = {k: box for k, box in enumerate(_clip(corners.tolist(), region, inputs.boxes)) if box is not None}
         visible["boxes"] = from_corners_px(np.array([*clipped.values()]).reshape(-1, 4), inputs.boxes.format, *size)
         _take(visible, sample, (inputs.boxes.labels, "object", "masks"), [*clipped])
         if "masks" in visible:  # pixels rolled over the edge are outside the region
@@ -82,7 +82,7 @@ def _take(visible: dict[str, Array], sample: Mapping[str, Any], keys: Iterable[A
     visible |= {key: np.asarray(sample[key])[rows] for key in keys if key in sample}
 
 
-def _clipped(corners: Iterable[list[float]], region: Array, rule: Boxes) -> Iterable[list[float] | None]:
+def _clip(corners: Iterable[list[float]], region: Array, rule: Boxes) -> Iterable[list[float] | None]:
     """The visible part of each box; None where it is below the limits of `rule`."""
     for x0, y0, x1, y1 in corners:
         left, top, right, bottom = floor(x0 + _SLACK), floor(y0 + _SLACK), ceil(x1 - _SLACK), ceil(y1 - _SLACK)

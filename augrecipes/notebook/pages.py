@@ -48,16 +48,16 @@ def html_of(value: Any) -> str:
     """Render the page of an object as HTML; its `repr` where that fails."""
     try:
         with quiet():
-            return _rendered(*_page(value))
+            return _render(*_page(value))
     except Exception as error:  # a display must never stop a notebook
         try:
             text = repr(value)
         except Exception:
             text = f"<{type(value).__name__}>"
-        return _rendered(text, [f"it cannot be shown: {type(error).__name__}"])
+        return _render(text, [f"it cannot be shown: {type(error).__name__}"])
 
 
-def _rendered(name: object, facts: Sequence[str], parts: Sequence[Part] = ()) -> str:
+def _render(name: object, facts: Sequence[str], parts: Sequence[Part] = ()) -> str:
     return ENVIRONMENT.get_template("page.html.j2").render(name=str(name), facts=facts, parts=parts)
 
 
@@ -100,10 +100,10 @@ def _(recipe: Recipe) -> Page:
 
 
 def _after_each_step(recipe: Recipe, mode: Mode) -> Part:
-    return _images(lambda: of_recipe(_bounded(recipe), stages=True, mode=mode))
+    return _images(lambda: of_recipe(_cap_bytes(recipe), stages=True, mode=mode))
 
 
-def _bounded(recipe: Recipe) -> Recipe:
+def _cap_bytes(recipe: Recipe) -> Recipe:
     """Cap a recipe's `max_bytes`, so that no display takes long."""
     return replace(recipe, max_bytes=min(recipe.max_bytes or _MOST_BYTES, _MOST_BYTES))
 
@@ -111,7 +111,7 @@ def _bounded(recipe: Recipe) -> Recipe:
 @_page.register
 def _(pipeline: Pipeline) -> Page:
     recipe, mode, optimize, seed = pipeline.recipe, pipeline.mode, pipeline.optimize, pipeline.compiled.seed
-    images = _images(lambda: of_recipe(_bounded(recipe), mode=mode, optimize=optimize, seed=seed))
+    images = _images(lambda: of_recipe(_cap_bytes(recipe), mode=mode, optimize=optimize, seed=seed))
     fold = {"fold": "Steps, rules and plan", "parts": _tables(report_of(explain(recipe, mode, optimize).to_json()))}
     return recipe.name, [recipe.kind, mode, f"optimize {optimize}", f"seed {seed}"], [images, fold]
 
@@ -164,7 +164,7 @@ def _(found: Difference) -> Page:
     a, b = found.a, found.b
     name = "the same in effect" if found.same else f"{a.recipe} and {b.recipe} differ"
     facts = [f"{one.recipe} {one.digest[:8]}" for one in (a, b)]
-    both = [] if found.same else [_bounded(recipe) for recipe in found.pictured]
+    both = [] if found.same else [_cap_bytes(recipe) for recipe in found.pictured]
     images = [_images(lambda: of_difference(both[0], both[1], found.modes[0]))] if both else []
     return name, facts, [*images, *_tables(found.report())]
 

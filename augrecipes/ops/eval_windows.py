@@ -21,7 +21,7 @@ _CUSTOMARY = 7 / 8
 _LARGEST_FACTOR = 16
 
 
-def _selected(written: Arguments, names: tuple[str, ...]) -> dict[str, Any]:
+def _pick(written: Arguments, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: written[name] for name in names if name in written}
 
 
@@ -35,8 +35,8 @@ def _to_unit(pixels: float, unit: int) -> int:
 
 def central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """A crop of the same size in the centre."""
-    placed = {} if written.get("pad_position", "random") == "random" else _selected(written, ("pad_position",))
-    return [("CenterCrop", {**_selected(values, ("height", "width")), **_selected(written, _PADDING), **placed})]
+    placed = {} if written.get("pad_position", "random") == "random" else _pick(written, ("pad_position",))
+    return [("CenterCrop", {**_pick(values, ("height", "width")), **_pick(written, _PADDING), **placed})]
 
 
 def resized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
@@ -54,10 +54,10 @@ def resized_central(written: Arguments, values: Arguments, unit: int) -> EvalSte
     if abs(ratio * height / width - 1) > 0.01:  # the bounds are often written with few digits
         area = height * width
         cut = _to_unit(sqrt(area / ratio), unit), _to_unit(sqrt(area * ratio), unit)
-    sampling = _selected(written, _SAMPLING)
+    sampling = _pick(written, _SAMPLING)
     sides = [_to_unit(side / share, unit) for side in cut]
     size = {"max_size": sides[0]} if cut[0] == cut[1] else {"max_size_hw": sides}
-    return [("SmallestMaxSize", {**size, **sampling}), *_cut_and_resized(cut, (height, width), sampling)]
+    return [("SmallestMaxSize", {**size, **sampling}), *_cut_and_resize(cut, (height, width), sampling)]
 
 
 def sized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
@@ -65,17 +65,17 @@ def sized_central(written: Arguments, values: Arguments, unit: int) -> EvalSteps
     height, width = values["size"]
     middle = _to_unit(sum(_span("from_one", values["min_max_height"])) / 2, unit)
     cut = middle, _to_unit(int(middle * values["w2h_ratio"]), unit)
-    return _cut_and_resized(cut, (height, width), _selected(written, _SAMPLING))
+    return _cut_and_resize(cut, (height, width), _pick(written, _SAMPLING))
 
 
-def _cut_and_resized(cut: tuple[int, int], size: tuple[int, int], sampling: dict[str, Any]) -> EvalSteps:
+def _cut_and_resize(cut: tuple[int, int], size: tuple[int, int], sampling: dict[str, Any]) -> EvalSteps:
     crop, resize = ({"height": height, "width": width} for height, width in (cut, size))
     return [("CenterCrop", crop), *([("Resize", {**resize, **sampling})] if cut != size else [])]
 
 
 def whole_resized(written: Arguments, values: Arguments, unit: int) -> EvalSteps:
     """The whole image, resized to the size of the crops."""
-    return [("Resize", {**_selected(values, ("height", "width")), **_selected(written, _SAMPLING)})]
+    return [("Resize", {**_pick(values, ("height", "width")), **_pick(written, _SAMPLING)})]
 
 
 def whole(written: Arguments, values: Arguments, unit: int) -> EvalSteps:

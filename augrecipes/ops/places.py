@@ -61,7 +61,7 @@ class MatrixPlaces(Mixin):  # type: ignore[misc]
             return keypoints
         matrix = (geometry or self.geometry(params)).matrix
         moved = np.array(keypoints, np.float64)
-        moved[:, :2], weight = _projected(matrix, moved[:, :2])
+        moved[:, :2], weight = _project(matrix, moved[:, :2])
         if self._shows_directions:
             jacobian = (matrix[:2, :2] - moved[:, :2, None] * matrix[2, :2]) / weight[:, None, None]
             angles = moved[:, 3]
@@ -85,7 +85,7 @@ class MatrixPlaces(Mixin):  # type: ignore[misc]
         if not is_ellipse and matrix[2, 0] == 0 == matrix[2, 1]:
             return _affine_bounds(bboxes, matrix, before, after)
         outline = _ELLIPSE if is_ellipse else _CORNERS
-        return _bounds(bboxes, outline, before, after, lambda points: _projected(matrix, points - 0.5)[0] + 0.5)
+        return _bounds(bboxes, outline, before, after, lambda points: _project(matrix, points - 0.5)[0] + 0.5)
 
     def apply_to_mask(self, mask: Points, *args: Any, **params: Any) -> Points:
         """Move a mask H×W or H×W×C; `nearest` resizes by pixel centres."""
@@ -154,7 +154,7 @@ def nearest(mask: Points, size: Size) -> Points:
     return mask
 
 
-def _projected(matrix: Matrix, points: Points) -> tuple[Points, Points]:
+def _project(matrix: Matrix, points: Points) -> tuple[Points, Points]:
     """Points (n, 2) under a matrix, and the homogeneous weight of each; a single 1 for affine matrices.
 
     Products are rounded before they are added, as in native/boxes.c.
@@ -279,7 +279,7 @@ def _newton(maps: NDArray[Any], start: Points, points: Points) -> tuple[Points, 
     """Newton's method from `start`: the best positions, and the distances of their sources from `points`, px."""
     place, best, least = start.copy(), start.copy(), np.full(len(start), np.inf)
     for _ in range(_STEPS):
-        sources, (a, b, c, d) = _interpolated(maps, place)
+        sources, (a, b, c, d) = _interpolate_maps(maps, place)
         residual = points - sources
         error = np.hypot(*residual.T)
         better = error < least
@@ -295,7 +295,7 @@ def _newton(maps: NDArray[Any], start: Points, points: Points) -> tuple[Points, 
     return best, least
 
 
-def _interpolated(maps: NDArray[Any], places: Points) -> tuple[Points, NDArray[Any]]:
+def _interpolate_maps(maps: NDArray[Any], places: Points) -> tuple[Points, NDArray[Any]]:
     """The maps interpolated at positions, and their derivatives ∂x/∂x, ∂x/∂y, ∂y/∂x, ∂y/∂y."""
     last = np.array(maps.shape[1::-1]) - 1
     inside = np.clip(np.nan_to_num(places), 0, last)

@@ -96,11 +96,11 @@ def _any(table: Mapping[str, Sequence[Any]], magnitude: Range, warp: Mapping[str
 def _one_of(ways: Sequence[tuple[float, Plain]], p: float) -> Plain:
     """A step, or a OneOf of weighted variants, with the probability `p`."""
     if len(ways) == 1:
-        return _with(ways[0][1], p)
-    return {ONE_OF: {"p": p, "steps": [_with(step, share) for share, step in ways]}}
+        return _set_p(ways[0][1], p)
+    return {ONE_OF: {"p": p, "steps": [_set_p(step, share) for share, step in ways]}}
 
 
-def _with(step: Plain, p: float) -> Plain:
+def _set_p(step: Plain, p: float) -> Plain:
     ((name, args),) = step.items()
     return {name: {**args, "p": p}}
 
@@ -137,19 +137,19 @@ def operation(op: str, ends: Sequence[Any], magnitude: Range, warp: Mapping[str,
         return [(1.0, _PLAIN[op])]
     low, high = (round(ends[0] + (ends[1] - ends[0]) * end - _WHOLE.get(op, 0), 6) + 0.0 for end in magnitude)
     if op == "Posterize":
-        return _posterized(ends, magnitude)
+        return _posterize(ends, magnitude)
     if op == "Solarize":
         return [(1.0, {op: {"threshold_range": sorted((low, high))}})]
     if op == "SolarizeAdd":
         return [(1.0, {op: {"addition": [low, high]}})]
     if ends[0] < 0:
-        return [(1.0, _signed(op, low, high, warp))]
+        return [(1.0, _signed_step(op, low, high, warp))]
     if low == 0:
-        return [(1.0, _signed(op, -high + 0.0, high, warp))]
-    return [(0.5, _signed(op, low, high, warp)), (0.5, _signed(op, -high, -low, warp))]
+        return [(1.0, _signed_step(op, -high + 0.0, high, warp))]
+    return [(0.5, _signed_step(op, low, high, warp)), (0.5, _signed_step(op, -high, -low, warp))]
 
 
-def _signed(op: str, low: float, high: float, warp: Mapping[str, Any]) -> Plain:
+def _signed_step(op: str, low: float, high: float, warp: Mapping[str, Any]) -> Plain:
     """The step for an operation whose amount is drawn from `low` to `high`; 0 changes nothing."""
     if op == "Rotate":
         return {"Rotate": {"limit": [low, high], **warp}}
@@ -173,7 +173,7 @@ def _one_and(low: float, high: float) -> list[float]:
     return [round(1 + low, 6), round(1 + high, 6)]
 
 
-def _posterized(ends: Sequence[Any], magnitude: Range) -> list[tuple[float, Plain]]:
+def _posterize(ends: Sequence[Any], magnitude: Range) -> list[tuple[float, Plain]]:
     """A step per number of bits; eight bits change nothing, and no bits leave black."""
     low, high = magnitude
     to_bits = _ROUNDINGS[ends[2] if len(ends) > 2 else "round"]

@@ -101,7 +101,7 @@ class RandStainNA(A.ImageOnlyTransform):  # type: ignore[misc]
         if img.ndim != 3 or img.shape[2] != 3:
             raise TypeError(f"RandStainNA needs an RGB image, H×W×3, got shape {img.shape}")
         levels = img if img.dtype == np.uint8 else np.rint(np.clip(img, 0, 1) * 255).astype(np.uint8)
-        if (measured := _measured(levels, self.space, self.white_threshold)) is None:
+        if (measured := _measure(levels, self.space, self.white_threshold)) is None:
             return img
         rows, mean, std = measured
         values = rows if self.space == "hed" else np.arange(256.0)[None, :, None]
@@ -135,7 +135,7 @@ def stain_template(
     {'mean': 109.8, 'std': 0.748, 'distribution': 'norm'}
     """
     items = (item["image"] if isinstance(item, Mapping) else item for item in getattr(images, "source", images))
-    results = (_measured(np.ascontiguousarray(image), space, white_threshold) for image in items)
+    results = (_measure(np.ascontiguousarray(image), space, white_threshold) for image in items)
     measured = [result[1:] for result in results if result is not None]
     if not measured:
         raise ValueError("no image shows tissue, so no template can be measured; give images of stained tissue")
@@ -155,7 +155,7 @@ def _law(numbers: np.ndarray, digits: int) -> dict[str, Any]:
     return {"mean": round(mean, digits), "std": round(std, digits), "distribution": likelier}
 
 
-def _measured(levels: np.ndarray, space: Space, white: float | None) -> tuple[np.ndarray, ...] | None:
+def _measure(levels: np.ndarray, space: Space, white: float | None) -> tuple[np.ndarray, ...] | None:
     """A uint8 RGB image in a space (uint8; HED float64), and mean and standard deviation of its tissue, if any."""
     tissue = cv2.bitwise_not(glass_mask(levels, white))
     if not tissue.any():

@@ -277,7 +277,7 @@ class OpRecord:
         True
         """
         unmet = tuple(fact for fact, holds in self.when.items() if not holds(arguments))
-        record = _without(self, unmet) if unmet else self
+        record = _drop_facts(self, unmet) if unmet else self
         facts = {name: fact(arguments) for name in ("gain", "colour_error") if callable(fact := getattr(record, name))}
         if not _ON_LEVELS.isdisjoint(map(str, arguments.values())):
             facts["in_levels"] = True
@@ -286,7 +286,7 @@ class OpRecord:
     @property
     def of_some_channels(self) -> "OpRecord":
         """The facts of a step limited to some channels, which no rule and no kernel takes."""
-        return _without(self, ("action", "own_noise"))
+        return _drop_facts(self, ("action", "own_noise"))
 
     @property
     def joined_error(self) -> tuple[float, float]:
@@ -295,6 +295,6 @@ class OpRecord:
 
 
 @cache
-def _without(record: OpRecord, facts: tuple[str, ...]) -> OpRecord:
+def _drop_facts(record: OpRecord, facts: tuple[str, ...]) -> OpRecord:
     """The record without some facts; cached, because it has many fields."""
     return replace(record, **dict(chain.from_iterable(_UNLESS[fact].items() for fact in facts)))

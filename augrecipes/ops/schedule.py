@@ -41,7 +41,7 @@ def schedules_in(value: Any) -> list[Any]:
     >>> schedules_in([0, {"by_epoch": [1, 2]}])
     [{'by_epoch': [1, 2]}]
     """
-    return [value] if is_schedule(value) else [schedule for part in _inside(value) for schedule in schedules_in(part)]
+    return [value] if is_schedule(value) else [schedule for part in _nested(value) for schedule in schedules_in(part)]
 
 
 def value_in(value: Any, epoch: int, *, whole: bool = False) -> Any:
@@ -162,10 +162,10 @@ def is_whole(name: str, key: str) -> bool:
 def _kinds(schema: Any) -> list[str]:
     kind = schema.get("type") if isinstance(schema, Mapping) else None
     own = [kind] if isinstance(kind, str) else []
-    return own + [kind for part in _inside(schema) for kind in _kinds(part)]
+    return own + [kind for part in _nested(schema) for kind in _kinds(part)]
 
 
-def _inside(value: Any) -> list[Any]:
+def _nested(value: Any) -> list[Any]:
     return [*value.values()] if isinstance(value, Mapping) else [*value] if isinstance(value, list | tuple) else []
 
 

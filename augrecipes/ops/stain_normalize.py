@@ -97,7 +97,7 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
         if isinstance(reference, Mapping):
             self.target = _of_numbers(reference, method, "reference")
         elif isinstance(reference, str) and not Path(reference).suffix and not Path(reference).exists():
-            self.target = _named(reference, method)
+            self.target = _reference(reference, method)
         else:
             self._files = (reference,) if isinstance(reference, str) else tuple(reference)
 
@@ -131,7 +131,7 @@ class StainNormalize(A.ImageOnlyTransform):  # type: ignore[misc]
         return address_of(self._in_use), address_of(DENSITIES)
 
 
-def _named(name: str, method: Method) -> StainEstimate:
+def _reference(name: str, method: Method) -> StainEstimate:
     """A reference by its name; ValueError lists the known names."""
     known = {key: value for key, value in REFERENCES.items() if (len(value.numbers) == 6) == (method == "reinhard")}
     if name not in known:

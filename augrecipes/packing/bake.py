@@ -188,7 +188,7 @@ class Baker:
         arrays = self.table.read(unit, **how, **({"opened": opened} if opened else {}))
         if not decode:
             return arrays
-        return {name: _decoded(image) for name, image in arrays.items()}
+        return {name: _decode(image) for name, image in arrays.items()}
 
     def _points(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """Return boxes and keypoints for a note, with the dtype that the steps gave them."""
@@ -272,7 +272,7 @@ def canonical_jpeg(data: bytes, header: ImageHeader, turn: int) -> bytes | None:
     return plain[:2] + EXIF_MARKER + struct.pack(">H", len(block) + 2) + block + plain[2:]
 
 
-def _decoded(image: Any) -> Any:
+def _decode(image: Any) -> Any:
     """Decode an image, unless it is so large that each row decodes its own window."""
     return image.array() if isinstance(image, Encoded) and math.prod(image.shape[:2]) <= _WHOLE else image
 

@@ -132,11 +132,11 @@ def _paths_in(folder: Place) -> list[Place]:
         raise StoreError(f"has parts of {numbers}: keep those of one packing in a folder of their own", str(folder))
     parts = [PackPart(number, counts[0]) for number in range(1, counts[0] + 1)]
     if missing := [part for part in parts if part not in folders]:
-        raise StoreError(f"has no part {_listed(missing)} of {counts[0]}: pack them, and merge again", str(folder))
+        raise StoreError(f"has no part {_part_list(missing)} of {counts[0]}: pack them, and merge again", str(folder))
     return [folders[part] for part in parts]
 
 
-def _listed(parts: Sequence[PackPart]) -> str:
+def _part_list(parts: Sequence[PackPart]) -> str:
     shown = ", ".join(str(part.number) for part in parts[:_SHOWN])
     return f"{shown} and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else shown
 

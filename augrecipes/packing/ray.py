@@ -114,12 +114,12 @@ def write_part(job: tuple[bytes, str, str], number: int, total: int) -> None:
     pickled, folder, on_error = job
     if os.path.isdir(folder):  # noqa: PTH112
         os.chdir(folder)
-    packing, plan = _unpickled(pickled)
+    packing, plan = _unpickle(pickled)
     write_rows(replace(packing, part=PackPart(number, total)), plan, 0, on_error)
 
 
 @lru_cache(maxsize=1)
-def _unpickled(pickled: bytes) -> Any:
+def _unpickle(pickled: bytes) -> Any:
     """Unpickle the packing once per process, however many parts it writes."""
     return pickle.loads(pickled)
 

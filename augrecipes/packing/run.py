@@ -159,7 +159,7 @@ def write_rows(
             return unreadable_in(rows, _finished_notes(place, about, baker, rows))
         refuse_published(packing.out)
     with StoreWriter(place, **arguments, expected_bytes=packing.expected) as writer:
-        writer.keep(_unchanged(baker, writer, rows))
+        writer.keep(_count_unchanged(baker, writer, rows))
         pending = rows[writer.done :]
         results = bake_rows(baker, pending, machine.cores() if workers is None else workers)
         for number, result in zip(range(writer.done, len(rows)), results, strict=True):
@@ -217,7 +217,7 @@ def _finished_notes(folder: Place, about: dict[str, Any], baker: Baker, rows: ra
     return notes
 
 
-def _unchanged(baker: Baker, writer: StoreWriter, rows: range) -> int:
+def _count_unchanged(baker: Baker, writer: StoreWriter, rows: range) -> int:
     """Count the leading staged rows whose files have not changed."""
     stamp = None
     for number, (row, note) in enumerate(zip(rows, writer.notes, strict=False)):

@@ -71,10 +71,10 @@ class Sheet(Displayed):
         """The sheet as one image, uint8 H×W×3 RGB."""
         layout, parts, above = layout_of(self.rows, self.across, NARROW if self.narrow else MAX_WIDTH), [], None
         room, text = layout.width - 2 * MARGIN, _SMALL_PX + 3 * self.narrow
-        lines = [_line(part, room, text) for whole in self.lines for part in _wrapped(whole, room, text)]
+        lines = [_line(part, room, text) for whole in self.lines for part in _wrap(whole, room, text)]
         title = [_line(self.title, room, _TITLE_PX, INK, bold=True)] if self.title else []
         if head := [*title, *lines, *_legend(self.legend, room)]:
-            parts.append(_joined(head, 0, 3))
+            parts.append(_join(head, 0, 3))
         for row in self.rows:
             headers = [(group.header, group.quiet) for group in row.everything]
             # Repeated headers are drawn once.
@@ -82,8 +82,8 @@ class Sheet(Displayed):
             parts.append(_row(row, layout, text, headed=not same and any(words for words, _ in headers)))
             above = headers
         if self.footers:
-            parts.append(_joined([_line(line, room, text) for line in self.footers], 0, 3))
-        body = _joined(parts, 0, ROW_GAP)
+            parts.append(_join([_line(line, room, text) for line in self.footers], 0, 3))
+        body = _join(parts, 0, ROW_GAP)
         page = _blank(body.shape[0] + 2 * MARGIN, layout.width)
         page[MARGIN:-MARGIN, MARGIN:-MARGIN] = body
         return page
@@ -107,16 +107,16 @@ def _row(row: SheetRow, layout: SheetLayout, text: int, *, headed: bool) -> RgbI
     lines = [row.groups[start : start + layout.across] for start in range(0, len(row.groups), layout.across)]
     wide, cell = layout.source[1], (layout.cell, layout.group_width)
     groups = [[_group(group, *cell, text, headed=headed, captioned=True) for group in line] for line in lines]
-    body = [_joined(line, 1, GROUP_GAP) for line in groups]
+    body = [_join(line, 1, GROUP_GAP) for line in groups]
     if not wide:
-        return _joined(body, 0, LINE_GAP)
+        return _join(body, 0, LINE_GAP)
     left = [_blank(0, wide)]
     if row.source is not None:
         size = row.source.size(layout.source) if row.source.sizes else (0, 0)
         left = [_group(row.source, size, wide, text, headed=headed, captioned=False)]
         left += [_line(row.caption, wide, colour=INK, middle=True)] if row.caption else []
-        left += [_line(part, wide, _NOTE_PX) for note in row.notes if note for part in _wrapped(note, wide, _NOTE_PX)]
-    return _joined([_joined(left, 0), *([_joined(body, 0, LINE_GAP)] if body else [])], 1, GROUP_GAP)
+        left += [_line(part, wide, _NOTE_PX) for note in row.notes if note for part in _wrap(note, wide, _NOTE_PX)]
+    return _join([_join(left, 0), *([_join(body, 0, LINE_GAP)] if body else [])], 1, GROUP_GAP)
 
 
 def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, headed: bool, captioned: bool) -> RgbImage:
@@ -134,18 +134,18 @@ def _group(group: CellGroup, box: tuple[int, int], width: int, text: int, *, hea
             y, x = (box[0] - shown.shape[0]) // 2, (box[1] - shown.shape[1]) // 2
             ground[y : y + shown.shape[0], x : x + shown.shape[1]] = shown
         foot = [_line(cell.caption if cell.image is not None else "", box[1], small)] if captioned else []
-        cells.append(_joined([ground, *foot], 0))
-    notes = [_line(line, width, text, INK) for note in group.notes for line in _wrapped(note, width, text)]
-    body = _joined([*([_joined(cells, 1, CELL_GAP)] if cells else []), *notes, _blank(0, width)], 0)
+        cells.append(_join([ground, *foot], 0))
+    notes = [_line(line, width, text, INK) for note in group.notes for line in _wrap(note, width, text)]
+    body = _join([*([_join(cells, 1, CELL_GAP)] if cells else []), *notes, _blank(0, width)], 0)
     if not headed:
         return body
     tag = [] if group.tag is None else [_tag(*group.tag)]
     room = width - sum(part.shape[1] + 8 for part in tag)
     header = _line(group.header, room, text, QUIET if group.quiet else INK, middle=bool(notes))
-    return _joined([_joined([*tag, header], 1, 8), body], 0, HEADER - header.shape[0])
+    return _join([_join([*tag, header], 1, 8), body], 0, HEADER - header.shape[0])
 
 
-def _joined(parts: Sequence[RgbImage], axis: int, gap: int = 0) -> RgbImage:
+def _join(parts: Sequence[RgbImage], axis: int, gap: int = 0) -> RgbImage:
     """Join images one below the other (axis 0) or side by side (axis 1), `gap` px apart, on the background."""
     starts = list(accumulate((part.shape[axis] + gap for part in parts), initial=0))
     size = [starts[-1] - gap, starts[-1] - gap]
@@ -171,7 +171,7 @@ def _line(
     return line
 
 
-def _wrapped(line: str, room: int, size_px: int) -> list[str]:
+def _wrap(line: str, room: int, size_px: int) -> list[str]:
     """Wrap a line between facts (` · `), and between words where a fact alone is too wide."""
     lines: list[str] = []
     for fact in line.split(" · "):
@@ -193,10 +193,10 @@ def _legend(legend: Sequence[tuple[Colour, str]], room: int) -> list[RgbImage]:
     for colour, name in legend:
         swatch = _blank(_SMALL_PX, 10)
         swatch[4:] = colour
-        keys.append(_joined([swatch, _line(name, width_px(name, _SMALL_PX))], 1, 6))
+        keys.append(_join([swatch, _line(name, width_px(name, _SMALL_PX))], 1, 6))
     while sum(key.shape[1] + 20 for key in keys) > room + 20:
         keys.pop()
-    return [_joined(keys, 1, 20)] if keys else []
+    return [_join(keys, 1, 20)] if keys else []
 
 
 def checked_path(out: str | os.PathLike[str]) -> Path:

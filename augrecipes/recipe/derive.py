@@ -50,7 +50,7 @@ def derive(steps: Sequence[Step], scales: Mapping[str, int] | None = None) -> tu
 
 def steps_of(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:
     """The evaluation steps, labelled."""
-    return label(_all(rows))
+    return label(_all_steps(rows))
 
 
 def unknown(rows: Iterable[DerivedRow]) -> list[DerivedRow]:
@@ -133,7 +133,7 @@ def _unit(step: Step, scales: Mapping[str, int]) -> int:
 
 def _degrade(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     inner = tuple(_row(child, {}) for child in step.steps)
-    steps = _all(inner)
+    steps = _all_steps(inner)
     if not steps:
         why = "all of its steps draw, and the target would equal its source"
         return DerivedRow(step, (), why, inner, unknown=True)
@@ -146,7 +146,7 @@ def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     count = size if step.name == groups.SEQUENTIAL else step.args.get("n", 1 if step.name == groups.SOME_OF else size)
     if step.name != groups.ONE_OF and count == size and not step.args.get("replace"):
         inner = tuple(_row(child, scales) for child in children)
-        return DerivedRow(step, _all(inner), ONE_BY_ONE, inner)
+        return DerivedRow(step, _all_steps(inner), ONE_BY_ONE, inner)
     weighted = step.name == groups.ONE_OF
     candidates = [child for child in children if chance(child) > 0 or not weighted]
     rows = [_row(child, scales, picked=len(candidates) > 1, weighted=weighted) for child in candidates]
@@ -160,8 +160,8 @@ def _group(step: Step, scales: Mapping[str, int]) -> DerivedRow:
     chosen = acting[: draws - neutral]
     which = "the likeliest" if weighted and chance(chosen[0].step) > chance(acting[-1].step) else "the first"
     why = f"draws {draws} of {len(rows)}: {which}, {', '.join(row.step.name for row in chosen)}"
-    return DerivedRow(step, _all(chosen), why, tuple(row for row in chosen if unknown([row])))
+    return DerivedRow(step, _all_steps(chosen), why, tuple(row for row in chosen if unknown([row])))
 
 
-def _all(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:
+def _all_steps(rows: Iterable[DerivedRow]) -> tuple[Step, ...]:
     return tuple(step for row in rows for step in row.becomes)

@@ -59,7 +59,7 @@ def build(resolved: variants.Resolved, problems: Problems) -> Recipe:
     steps = _section(context, top, first) or ()
     views = sections.build_views(context, top)
     derived = "eval" in top.entries and plain(top.entries["eval"]) == DERIVED
-    evaluation = _derived(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
+    evaluation = _derive_eval(context, top.entries["eval"], steps, views) if derived else _section(context, top, "eval")
     output, by_target = outputs.build_output(context, top.entries.get("output"))
     recipe = Recipe(
         _name(context, top),
@@ -147,13 +147,13 @@ def _check_keys(context: Context, top: MappingNode, *, partial: bool) -> None:
     for key, (cure, written) in (_REQUIRED_OF_VIEWS if context.facts.views else _REQUIRED).items():
         node = top.entries.get(key)
         if node is None and (key == "version" or not partial):
-            add("E203", top.place, f"key {key!r} is missing; {cure}", key, _written(written))
+            add("E203", top.place, f"key {key!r} is missing; {cure}", key, _write_hint(written))
         elif node is not None and key == "version" and (isinstance(plain(node), bool) or plain(node) != 1):
             message = f"must be 1, the only version of the language, got {describe(node)}"
-            add("E205", node.place, message, key, _written(written))
+            add("E205", node.place, message, key, _write_hint(written))
 
 
-def _written(key: str) -> Hint:
+def _write_hint(key: str) -> Hint:
     """The fix that writes a key, which the message names already."""
     return Hint(fixes=(Fix("key", key),))
 
@@ -196,7 +196,7 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
         return None
     if isinstance(node, Scalar) and node.value is None:
         message = f"has no steps; `{key}: []` passes images unchanged"
-        context.problems.add("E204", node.place, message, key, _written(f"{key}: []"))
+        context.problems.add("E204", node.place, message, key, _write_hint(f"{key}: []"))
         return None
     if key == "eval" and isinstance(node, Scalar) and isinstance(node.value, str):
         context.problems.add("E204", node.place, f"must be a list of steps, or `{DERIVED}`, got {describe(node)}", key)
@@ -204,7 +204,7 @@ def _section(context: Context, top: MappingNode, key: str) -> tuple[Step, ...] |
     return label(build_steps(context, node, key=key))
 
 
-def _derived(
+def _derive_eval(
     context: Context, node: Node, steps: tuple[Step, ...], views: tuple[grammar.NamedView, ...]
 ) -> tuple[Step, ...]:
     if context.problems:
@@ -224,7 +224,7 @@ def _check_undone(context: Context, top: MappingNode, recipe: Recipe) -> None:
     """Note why predictions on the views of `tta:` cannot be mapped back to the source."""
     if recipe.eval is None and "eval" not in top.entries:
         message = "test-time augmentation needs evaluation; add `eval:`, or `eval: derived`"
-        context.problems.add("E406", top.at["tta"], message, "tta", _written("eval: derived"))
+        context.problems.add("E406", top.at["tta"], message, "tta", _write_hint("eval: derived"))
     for step, why in checks.obstacles(recipe.eval or ()):
         message = f"{why}, so `tta:` cannot map predictions back to the source; leave it out"
         context.problems.add("E406", context.place(step), message, step.name)

@@ -133,7 +133,7 @@ def quick_fix(spans: Spans, line: int, col: int, fix: Fix) -> QuickFix | None:
             return _fix(f"Write {fix.text}", argument_set(spans, step, *next(iter(_pairs(fix.text).items()))))
         case "silence" if step is not None:
             comment = f"  # augrecipes: ignore[{fix.text}]"
-            return _fix(f"Silence {fix.text} here", [_inserted(_line_end(spans.text, step.key.start), comment)])
+            return _fix(f"Silence {fix.text} here", [_insertion(_line_end(spans.text, step.key.start), comment)])
     return None
 
 
@@ -164,7 +164,7 @@ def _key(spans: Spans, top: MappingNode, key: str, value: Any) -> list[TextEdit]
         return [TextEdit(spans.entry(top, key), f"{key}: {write.flow(value)}")]
     if top.flow:
         return [entry_added(spans, top, key, value)]
-    return [_inserted(_line_end(spans.text, top.place.end), f"{_break(spans.text)}{key}: {write.flow(value)}")]
+    return [_insertion(_line_end(spans.text, top.place.end), f"{_break(spans.text)}{key}: {write.flow(value)}")]
 
 
 def argument_set(spans: Spans, step: addresses.StepNode, argument: str, value: Any) -> list[TextEdit]:
@@ -180,7 +180,7 @@ def argument_set(spans: Spans, step: addresses.StepNode, argument: str, value: A
     place = step.item.place
     if step.parent.flow:
         return [TextEdit(place, f"{{{spans.text[place.start : place.end]}: {arguments}}}")]
-    return [_inserted(place.end, f": {arguments}")]
+    return [_insertion(place.end, f": {arguments}")]
 
 
 def override_set(spans: Spans, top: MappingNode, address: str, value: Any) -> list[TextEdit]:
@@ -191,7 +191,7 @@ def override_set(spans: Spans, top: MappingNode, address: str, value: Any) -> li
     if value is GONE:
         return []
     end = _line_end(spans.text, spans.entry(top, "extends").end)
-    return [_inserted(end, f"{_break(spans.text)}set: {write.flow({address: value})}")]
+    return [_insertion(end, f"{_break(spans.text)}set: {write.flow({address: value})}")]
 
 
 def _set(spans: Spans, mapping: MappingNode, key: str, value: Any) -> list[TextEdit]:
@@ -228,17 +228,17 @@ def entry_added(spans: Spans, mapping: MappingNode, key: str, value: Any) -> Tex
     names = list(mapping.entries)
     if mapping.flow:
         end = spans.entry(mapping, names[-1]).end if names else mapping.place.start + 1
-        return _inserted(end, f", {entry}" if names else entry)
+        return _insertion(end, f", {entry}" if names else entry)
     first, last = mapping.at[names[0]], spans.entry(mapping, names[-1])
     indent = first.start - (text.rfind("\n", 0, first.start) + 1)
     node = mapping.entries[names[-1]]
     block = not isinstance(node, Scalar) and not node.flow
     if not block and "\n" not in text[last.start : last.end]:
-        return _inserted(_line_end(text, last.end), f"{_break(text)}{' ' * indent}{entry}")
-    return _inserted(first.start, f"{entry}{_break(text)}{' ' * indent}")
+        return _insertion(_line_end(text, last.end), f"{_break(text)}{' ' * indent}{entry}")
+    return _insertion(first.start, f"{entry}{_break(text)}{' ' * indent}")
 
 
-def _inserted(offset: int, text: str) -> TextEdit:
+def _insertion(offset: int, text: str) -> TextEdit:
     return TextEdit(TextSpan(offset, offset), text)
 
 
@@ -246,7 +246,7 @@ def entry_removed(spans: Spans, mapping: MappingNode, name: str) -> TextEdit:
     """Remove a key with its value, and with its comma or its line."""
     names = list(mapping.entries)
     entries = [spans.entry(mapping, key) for key in names]
-    return _removed(spans.text, mapping, entries, names.index(name), "{}")
+    return _removal(spans.text, mapping, entries, names.index(name), "{}")
 
 
 def item_removed(spans: Spans, parent: ListNode, index: int) -> TextEdit:
@@ -255,10 +255,10 @@ def item_removed(spans: Spans, parent: ListNode, index: int) -> TextEdit:
     for item in parent.items:
         start = item.place.start
         starts.append(TextSpan(start if parent.flow else text.rfind("-", 0, start), item.place.end))
-    return _removed(text, parent, starts, index, "  []")  # indented, since a list may be as far left as its key
+    return _removal(text, parent, starts, index, "  []")  # indented, since a list may be as far left as its key
 
 
-def _removed(text: str, whole: ListNode | MappingNode, parts: list[TextSpan], place: int, nothing: str) -> TextEdit:
+def _removal(text: str, whole: ListNode | MappingNode, parts: list[TextSpan], place: int, nothing: str) -> TextEdit:
     part = parts[place]
     if whole.flow and place:
         return TextEdit(TextSpan(parts[place - 1].end, part.end), "")

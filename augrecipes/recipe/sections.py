@@ -105,10 +105,10 @@ def schema() -> arguments.Schema:
 
 def build_batch(context: keys.Context, node: Node | None) -> tuple[model.Step, ...]:
     """Build the steps of `batch:`, labelled; invalid ones are noted and left out."""
-    return () if node is None else model.label(_listed(context, node, "batch"))
+    return () if node is None else model.label(_build_list(context, node, "batch"))
 
 
-def _listed(context: keys.Context, node: Node, key: str) -> tuple[model.Step, ...]:
+def _build_list(context: keys.Context, node: Node, key: str) -> tuple[model.Step, ...]:
     return build_items(context, node, key, lambda item: _build(context, item))
 
 
@@ -138,7 +138,7 @@ def _build(context: keys.Context, node: Node) -> model.Step | None:
         context, name, body, place, {key: value for key, value in values.items() if key not in ("p", "id", "steps")},
         p=float(values["p"]) if isinstance(values.get("p"), int | float) else None,
         id=str(values["id"]) if "id" in nodes else None,
-        steps=_listed(context, nodes["steps"], f"{name}.steps") if "steps" in nodes else (),
+        steps=_build_list(context, nodes["steps"], f"{name}.steps") if "steps" in nodes else (),
         schedule=scheduled,
     )  # fmt: skip
     if step.is_group:

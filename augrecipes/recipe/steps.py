@@ -64,7 +64,7 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
         return _policy(context, name, body, place, inside)
     before = len(context.problems)
     scheduled, (*earlier, body) = step_keys.bodies(context, name, body)
-    reserved = _reserved(context, label or name, body)
+    reserved = _keys(context, label or name, body)
     takes_steps = name in GROUPS or name == groups.DEGRADE
     children: tuple[Step, ...] = ()
     if takes_steps and "steps" in body.entries:
@@ -76,7 +76,7 @@ def _build(context: Context, node: Node, inside: tuple[str, ...], label: str = "
     for other in earlier:
         if len(context.problems) == before:
             args = Arguments(_arguments(context, name, other, place))
-            p = _reserved(context, name, MappingNode({"p": other.entries["p"]}, place)) if "p" in other.entries else {}
+            p = _keys(context, name, MappingNode({"p": other.entries["p"]}, place)) if "p" in other.entries else {}
             _check_step(context, replace(step, args=args, **p), other, place, before)
     return limited(context, step, body.at.get("channels", place))
 
@@ -214,7 +214,7 @@ def _usable_name(context: Context, name: str, place: Place, body: Node | None, i
     return False
 
 
-def _reserved(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
+def _keys(context: Context, name: str, body: MappingNode) -> dict[str, Any]:
     """The reserved keys of a step as keyword arguments of the model."""
     values: dict[str, Any] = {}
     for key in RESERVED:

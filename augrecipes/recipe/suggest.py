@@ -29,9 +29,9 @@ def step(name: str, args: Any, valid: Iterable[str]) -> Hint:
     """
     if name in history.CLASSES:
         new, today = history.CLASSES[name], history.current_step(name, args if isinstance(args, Mapping) else {})
-        is_valid = today and _accepted(new, today) and bounds.verdict(Step(new, Arguments(today))) is None
+        is_valid = today and _is_accepted(new, today) and bounds.verdict(Step(new, Arguments(today))) is None
         return _write(f"{new}: {flow(today)}", "step") if is_valid else hint_at(new)
-    return _known(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
+    return _table_hint(history.STEPS.get(name), "step") or near(name, valid) or _OWN_CLASS
 
 
 def argument(cls: str, name: str, args: Mapping[str, Any], valid: Sequence[str]) -> Hint:
@@ -57,13 +57,13 @@ def argument(cls: str, name: str, args: Mapping[str, Any], valid: Sequence[str])
         return _entries(cls, today, ", ") if today else gone
     general = history.ARGUMENTS.get(name)
     known = history.ARGUMENTS_OF.get((cls, name)) or (general if general in (*valid, "p", "id") else None)
-    return _known(known, "entry") or near(name, valid)
+    return _table_hint(known, "entry") or near(name, valid)
 
 
 def _size(cls: str, value: Any) -> Hint:
     height, width = value if isinstance(value, list) and len(value) == 2 else (value, value)
     other = history.OF_ONE_NUMBER.get(cls)
-    if other and not isinstance(value, list) and _accepted(other, {"max_size": value}):
+    if other and not isinstance(value, list) and _is_accepted(other, {"max_size": value}):
         why = "one number is the shorter side, and the shape is kept: "
         return _write(f"{other}: {{max_size: {flow(value)}}}", "step", why)
     return _entries(cls, dict(zip(history.SIZES[cls], (height, width), strict=True)), " and ")
@@ -71,10 +71,10 @@ def _size(cls: str, value: Any) -> Hint:
 
 def _entries(cls: str, arguments: Mapping[str, Any], joint: str) -> Hint:
     """A hint to write arguments; their names alone where the class does not take the values."""
-    return _write(flow(arguments)[1:-1], "entry") if _accepted(cls, arguments) else hint_at(joint.join(arguments))
+    return _write(flow(arguments)[1:-1], "entry") if _is_accepted(cls, arguments) else hint_at(joint.join(arguments))
 
 
-def _accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
+def _is_accepted(cls: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a class's schema accepts all of the arguments."""
     takes = history.valid_arguments(cls)
     return all(key in takes and not check_value(takes[key], from_value(arguments[key], Place())) for key in arguments)
@@ -92,19 +92,19 @@ def value(cls: str, name: str, code: str, written: Any) -> Hint:
         return Hint(f"; {history.VALUES[cls, name]}")
     pair = {name: [written, written]}
     is_one = code == "E306" and checks.is_number(written)
-    return _write(flow(pair)[1:-1], "entry") if is_one and _accepted(cls, pair) else NO_HINT
+    return _write(flow(pair)[1:-1], "entry") if is_one and _is_accepted(cls, pair) else NO_HINT
 
 
 def top_key(name: str, valid: Iterable[str]) -> Hint:
     """The hint for an unknown key of the recipe; may be empty."""
-    return _known(history.KEYS.get(name), "entry") or near(name, valid)
+    return _table_hint(history.KEYS.get(name), "entry") or near(name, valid)
 
 
 def _write(yaml: str, action: Literal["step", "entry"], why: str = "") -> Hint:
     return Hint(f"; {why}write `{yaml}`", (Fix(action, yaml),))
 
 
-def _known(text: str | None, action: Literal["step", "entry"]) -> Hint:
+def _table_hint(text: str | None, action: Literal["step", "entry"]) -> Hint:
     """The hint for a table's text: a name becomes a question, and each `snippet` of an explanation a fix."""
     if not text:
         return NO_HINT

@@ -76,14 +76,14 @@ def _targets(recipe: Recipe) -> Lines:
     if recipe.targets:
         yield ("targets",), "", "targets:"
     for name, target in recipe.targets.items():
-        keys = {"like": target.like, **_changed(target, targets.Target(target.like))}
+        keys = {"like": target.like, **_changes(target, targets.Target(target.like))}
         yield None, "  ", f"{name}: {flow(keys)}"
 
 
 def _steps(recipe: Recipe) -> Lines:
     if recipe.steps or not recipe.views:
         name = "shared" if recipe.views else "steps"
-        yield from _listed(name, recipe.steps, (name,))
+        yield from _step_lines(name, recipe.steps, (name,))
 
 
 def _views(recipe: Recipe) -> Lines:
@@ -92,7 +92,7 @@ def _views(recipe: Recipe) -> Lines:
     for view in recipe.views:
         yield None, "  ", f"{view.name}:"
         yield None, "    ", f"count: {view.count}" if view.of is None else f"of: {view.of}"
-        yield from _listed("steps", view.steps, ("views", view.name), "    ")
+        yield from _step_lines("steps", view.steps, ("views", view.name), "    ")
 
 
 def _eval(recipe: Recipe) -> Lines:
@@ -100,7 +100,7 @@ def _eval(recipe: Recipe) -> Lines:
     if recipe.derived and recipe.eval == derive.steps_of(derive.derive(trained, recipe.scales.plain())):
         yield ("eval",), "", f"eval: {DERIVED}"
     elif recipe.eval is not None:
-        yield from _listed("eval", recipe.eval, ("eval",))
+        yield from _step_lines("eval", recipe.eval, ("eval",))
 
 
 def _outputs(recipe: Recipe) -> Lines:
@@ -121,12 +121,12 @@ _WRITERS: dict[str, Callable[[Recipe], Lines]] = {
     "steps": _steps,
     "views": _views,
     "eval": _eval,
-    "batch": lambda recipe: _listed("batch", recipe.batch, ("batch",)) if recipe.batch else iter(()),
+    "batch": lambda recipe: _step_lines("batch", recipe.batch, ("batch",)) if recipe.batch else iter(()),
     "output": _outputs,
 }
 
 
-def _listed(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Lines:
+def _step_lines(key: str, steps: tuple[Step, ...], at: At, indent: str = "") -> Lines:
     """A key with its steps."""
     yield at if at == (key,) else None, indent, f"{key}:" if steps else f"{key}: []"
     for place, step in enumerate(steps):
@@ -186,7 +186,7 @@ def _step(step: Step, at: At, indent: str) -> Lines:
     yield at, indent, f"- {step.name}:"
     for key, value in arguments.items():
         yield None, indent + "    ", f"{flow(key)}: {flow(value)}"
-    yield from _listed("steps", step.steps, at, indent + "    ")
+    yield from _step_lines("steps", step.steps, at, indent + "    ")
 
 
 def views_of(views: grammar.TtaViews) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def views_of(views: grammar.TtaViews) -> dict[str, Any]:
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
-    changed = _changed(inputs)
+    changed = _changes(inputs)
     changed.pop("targets", None)
     changed |= {name: {"real": share} for name, share in changed.pop("real", {}).items()}
     if (bands := changed.pop("bands", None)) is not None:
@@ -206,20 +206,20 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
     if (dtype := image.pop("dtype", None)) is not None:
         image["depth"] = next(depth for depth, name in DEPTHS.items() if name == dtype)
     for key in changed.keys() & {"boxes", "keypoints"}:
-        changed[key] = _changed(changed[key]) or {"format": changed[key].format}
+        changed[key] = _changes(changed[key]) or {"format": changed[key].format}
     if labels := changed.pop("mask_labels", None):
         presence = {"presence": changed["mask"]} if "mask" in changed else {}
         changed["mask"] = {**labels.written(), **presence}
     return {"image": image, **changed} if image else changed
 
 
-def _changed(value: Any, default: Any = None) -> dict[str, Any]:
+def _changes(value: Any, default: Any = None) -> dict[str, Any]:
     default = default or type(value)()
     return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(default, f.name)}
 
 
 def _output(output: Output, names: Sequence[str]) -> dict[str, Any]:
-    changed = _changed(output)
+    changed = _changes(output)
     normalize = changed.pop("normalize", None)
     if "range" in changed:
         changed["range"] = [int(bound) for bound in changed.pop("range")]

@@ -210,23 +210,23 @@ class DataFolder:
         self._encoded = os.fsencode(folder) or b"."
         # pathlib leaves `s3:/` of an address whose last part is removed.
         self._remote = b"://" in self._encoded or (self._encoded.endswith(b":/") and len(self._encoded) > len(b"C:/"))
-        self._real = _inside(self._encoded if self._remote else os.path.realpath(self._encoded))
+        self._real = _prefix(self._encoded if self._remote else os.path.realpath(self._encoded))
         self._known: dict[bytes, bool] = {}  # folders of files
 
     def spans(self, path: PathLike) -> bool:
         """Whether a path lies in it as it is written, wherever links lead."""
-        return _inside(os.path.abspath(os.fsencode(path))).startswith(_inside(os.path.abspath(self._encoded)))  # noqa: PTH100
+        return _prefix(os.path.abspath(os.fsencode(path))).startswith(_prefix(os.path.abspath(self._encoded)))  # noqa: PTH100
 
     def holds(self, path: PathLike, *, is_link: bool = True) -> bool:
         """Whether a file lies in it, links followed; `is_link`: whether it may be one itself."""
         path = os.fsencode(path)
         if b"://" in path or self._remote:
-            return b"://" in path and self._remote and _inside(path).startswith(self._real)
+            return b"://" in path and self._remote and _prefix(path).startswith(self._real)
         folder, name = os.path.split(path)
         if is_link or name == b"..":
-            return _inside(os.path.realpath(path)).startswith(self._real)
+            return _prefix(os.path.realpath(path)).startswith(self._real)
         if folder not in self._known:
-            self._known[folder] = _inside(os.path.realpath(folder)).startswith(self._real)
+            self._known[folder] = _prefix(os.path.realpath(folder)).startswith(self._real)
         return self._known[folder]
 
 
@@ -255,7 +255,7 @@ def path_problems(
             yield i, f"{os.fsdecode(path)}: no such file"
 
 
-def _inside(path: bytes) -> bytes:
+def _prefix(path: bytes) -> bytes:
     """A path or address without `..`, and with a slash at its end, so that prefixes can be compared."""
     return os.path.normcase(os.path.join(os.path.normpath(path), b""))  # noqa: PTH118
 

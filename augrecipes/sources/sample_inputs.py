@@ -52,7 +52,7 @@ def as_image(value: Any, *, axes: Axes = "auto", undecoded: bool = False, **deco
     (2, 3, 3)
     """
     if (file := file_of(value)) is not None:
-        image = _opened(file, **decode)
+        image = _open_file(file, **decode)
         return image if undecoded else image.array()
     channels: int | None = decode.get("channels", 3)
     dtype, has_range = decode.get("dtype", "uint8"), bool(decode.get("has_range"))
@@ -120,7 +120,7 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     array([[  0,   7, 300]], dtype=uint16)
     """
     if (file := file_of(value)) is not None:
-        return _opened(file, mask=True, **decode).labels(floats=floats)
+        return _open_file(file, mask=True, **decode).labels(floats=floats)
     _check_lossless(value)
     array = np.asarray(value) if _is_pillow(value) else _array(value, "hwc")[0]
     if array.ndim == 3 and 1 in (array.shape[0], array.shape[2]):
@@ -132,12 +132,12 @@ def as_labels(value: Any, *, floats: bool = False, **decode: Any) -> NDArray[Any
     if array.dtype.kind not in "biu":
         raise DataError(f"a mask of {array.dtype} and shape {array.shape}; labels are integers, H×W")
     try:
-        return as_mask(_narrowed(array), 1)
+        return as_mask(_narrow(array), 1)
     except UnreadableError as error:
         raise DataError(str(error)) from None
 
 
-def _opened(file: bytes | str, **how: Any) -> Encoded:
+def _open_file(file: bytes | str, **how: Any) -> Encoded:
     return encoded(file, name="", **how) if isinstance(file, bytes) else open_encoded(file, **how)
 
 
@@ -205,7 +205,7 @@ def _as_hwc(array: NDArray[Any], axes: Axes, channels: int | None) -> NDArray[An
     return array
 
 
-def _narrowed(labels: NDArray[Any]) -> NDArray[Any]:
+def _narrow(labels: NDArray[Any]) -> NDArray[Any]:
     """Labels in a dtype of masks: their own, or the narrowest that holds them."""
     if labels.dtype.kind == "b":
         return labels.astype(np.uint8)

@@ -66,14 +66,14 @@ def open_stack(path: str, **how: Any) -> list[encoded.Encoded]:
     return frames
 
 
-def _by(size: Sequence[int]) -> str:
+def _size_text(size: Sequence[int]) -> str:
     return "×".join(map(str, size))
 
 
 def _check_sizes(frames: Sequence[Any]) -> None:
     for k, frame in enumerate(frames):
         if frame.shape != (first := frames[0].shape):
-            sizes = f"frame {k} is {_by(frame.shape)}, and the first is {_by(first)}"
+            sizes = f"frame {k} is {_size_text(frame.shape)}, and the first is {_size_text(first)}"
             raise DataError(f"{sizes}: a stack has one size", getattr(frame, "name", None))
 
 
@@ -108,8 +108,8 @@ def read_stacks(table: Any, unit: int, inputs: Any, **how: Any) -> dict[str, Any
         masks = np.stack([mask.labels() for mask in opened])
         (count, *size), (frames, *frame_size, _) = masks.shape, targets[STACK].shape
         if size != frame_size or count not in (1, frames):
-            expected = f"{table.path(unit)} is {frames} frames of {_by(frame_size)} px"
-            raise DataError(f"is {count} masks of {_by(size)} px, but {expected}", path)
+            expected = f"{table.path(unit)} is {frames} frames of {_size_text(frame_size)} px"
+            raise DataError(f"is {count} masks of {_size_text(size)} px, but {expected}", path)
         targets |= {"mask": masks[0]} if count == 1 < frames else {"masks": masks}
     return targets | table.points(unit, inputs)
 

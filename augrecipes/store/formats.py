@@ -162,7 +162,7 @@ def make_item(array: NDArray[Any], *, format: str, role: Role, quality: int = 95
 
 def encode_item(array: NDArray[Any], store_format: StoreFormat, role: Role, quality: int) -> Item:
     """Make an item in a `StoreFormat`: see `make_item`."""
-    shape, sample = _checked(array, role)
+    shape, sample = _check_array(array, role)
     encode = store_format.encode
     data = array.astype(DTYPES[sample], copy=False) if encode is None else encode(array, quality)
     size = checksum = 0
@@ -173,7 +173,7 @@ def encode_item(array: NDArray[Any], store_format: StoreFormat, role: Role, qual
 
 def encoded_item(data: bytes, array: NDArray[Any]) -> Item:
     """Make an item of a JPEG's bytes, which decode to the image `array`."""
-    shape, sample = _checked(array, "image")
+    shape, sample = _check_array(array, "image")
     return Item(data, shape, sample, len(data), crc32(data))
 
 
@@ -197,7 +197,7 @@ def pieces(data: NDArray[Any] | bytes) -> Iterator[memoryview]:
             yield np.ascontiguousarray(data[top : top + rows]).reshape(-1).view(np.uint8).data
 
 
-def _checked(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
+def _check_array(array: NDArray[Any], role: Role) -> tuple[tuple[int, int, int], int]:
     """Return the shape of an array and the index of its dtype. StoreError where a store keeps no such array."""
     dimensions, dtypes = (3, _IMAGES) if role == "image" else (2, DTYPES)
     dtype, shape_text = array.dtype.newbyteorder("<"), "×".join(map(str, array.shape))

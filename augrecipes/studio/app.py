@@ -126,11 +126,11 @@ def application(studio: Studio, hosts: Iterable[str]) -> "Guard":
         stream("/api/stages", stages, 1),
         Mount("/", StaticFiles(directory=_PAGE, html=True)),
     ]
-    errors: Any = dict.fromkeys((Refused, AugrecipesError, ClientDisconnect), _refused)
+    errors: Any = dict.fromkeys((Refused, AugrecipesError, ClientDisconnect), _refusal)
     return Guard(Starlette(routes=routes, exception_handlers=errors), studio.token, hosts)
 
 
-def _refused(_: Request, error: Exception) -> Response:
+def _refusal(_: Request, error: Exception) -> Response:
     if not isinstance(error, AugrecipesError | Refused):  # the client has disconnected
         return Response(status_code=400)
     refused = Refused.of(error)

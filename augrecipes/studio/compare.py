@@ -50,7 +50,7 @@ def range_ends(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
         raise requests.Refused(422, "baked", f"{top.name} is in the store already: nothing of it is drawn here")
     steps, sites = view.recipe.in_epoch(epoch).section(view.mode) or (), sites_before(view, path)
     later = [other for other in steps if other.site not in {*sites, top.site}]
-    pipeline = _compiled(view, [other for other in steps if other.site in sites], [top, *later])
+    pipeline = _compile(view, [other for other in steps if other.site in sites], [top, *later])
     sample = studio.data.sample(view.recipe, pipeline, view.units(index, epoch)[0], epoch)
     traced = pipeline.stages(index, epoch, sample.tile)(**sample.targets)
     last = traced[-1][1] if traced else sample.images
@@ -65,7 +65,7 @@ def range_ends(studio: Studio, request: requests.ViewRequest) -> dict[str, Any]:
     for number, variant in enumerate([*variants, *([step] * (1 if in_degrade else _DRAWS))]):
         continue_or_cancel()
         alone = _substitute(top, step, replace(variant, p=1.0)) if in_degrade else replace(variant, p=1.0)
-        pipeline = _compiled(view, [alone], later, resumes=True)
+        pipeline = _compile(view, [alone], later, resumes=True)
         with suppress(DataError):  # the step fails with these arguments
             at = pipeline.at(index, epoch if in_degrade else epoch + number)
             out = at(**{name: images[name] for name in pipeline.targets})
@@ -96,7 +96,7 @@ def _outermost(path: str) -> str:
     return ".".join(words[: 1 + next((k for k, word in enumerate(words) if word.isdigit()), 0)])
 
 
-def _compiled(view: View, steps: Sequence[Step], later: Sequence[Step], **more: Any) -> Pipeline:
+def _compile(view: View, steps: Sequence[Step], later: Sequence[Step], **more: Any) -> Pipeline:
     """Compile some steps alone; the targets that `later` steps make do not exist yet."""
     inputs = view.recipe.inputs
     output: dict[str, Any] = {"output": Output(layout="hwc") if inputs.is_deep else UINT8_HWC, "outputs": Arguments()}

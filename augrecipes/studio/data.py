@@ -103,7 +103,7 @@ class StudioData:
                 _check_size(files.shape(unit, baked), files.path(unit))
                 return files.sample(unit, baked, undecoded=fast)
             self._check_inside(files, unit)
-            return _read(files, unit, as_files=fast, reads=reads)
+            return _read_sample(files, unit, as_files=fast, reads=reads)
 
         return self._samples.get((files, unit, fast, baked), read)
 
@@ -156,7 +156,7 @@ class StudioData:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
+def _read_sample(files: RecipeSource, unit: int, *, as_files: bool, reads: bool) -> Sample:
     """Read a sample; images stay encoded where the pipeline decodes them itself, or where they are large."""
     sample = files.sample(unit, undecoded=True)
     for name, image in sample.images.items():

@@ -65,17 +65,17 @@ def _sample_line(view: View, request: ViewRequest, index: int, epoch: int) -> di
             line |= {"shown": stretch.words} if stretch.words else {}
             if view.recipe.facts.tiles:
                 drawn = drawn_in(out)
-                shared = _shared(view.recipe.section(view.mode) or (), "tile")
+                shared = _shared_labels(view.recipe.section(view.mode) or (), "tile")
                 line["words"] = [": ".join(drawn[site]) for site in shared if site in drawn]
                 line["more"] = len(view.files.table.units_of(index)) - len(units)
     return line
 
 
-def _shared(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
+def _shared_labels(steps: tuple[Step, ...], inherited: str) -> Iterator[str]:
     """Yield the labels of the steps that draw once a bag; steps inherit `share` from their group."""
     for step in steps:
         share = step.share or inherited
-        yield from _shared(step.steps, share)
+        yield from _shared_labels(step.steps, share)
         if share == "bag":
             yield step.site
 
@@ -105,7 +105,7 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
         return f"(ds := {packed}).pipeline.at({tile})(**ds.given({tile}).targets)"
     paths = {name: files.table.paths(unit)[name] for name in sample.images}
     named = isinstance(files.table, columns.ArrayTable) or any("\0" in path or not path for path in paths.values())
-    images = {name: name if named else _read(path, sample.images[name], files) for name, path in paths.items()}
+    images = {name: name if named else _read_call(path, sample.images[name], files) for name, path in paths.items()}
     rest = {name: name for name in sample.rest}
     table: Any = files.table
     roots = {str(Path(bag).parent) for bag in table.bags} if "stains" in rest and table.folders else ()
@@ -117,7 +117,7 @@ def python_of(view: View, sample: Sample, unit: int, epoch: int) -> str:
     return f"ar.load({source!r}).compile({how}).{at}({', '.join(arguments)})"
 
 
-def _read(path: str, image: Any, files: Any) -> str:
+def _read_call(path: str, image: Any, files: Any) -> str:
     """Write the call that reads an image: decoded, or encoded for a pipeline that decodes only what it needs."""
     how = "read_image" if hasattr(image, "__array_interface__") else "open_encoded"
     arguments = {name: value for name, value in files.decode.items() if value != _USUAL.get(name, value)}

@@ -54,7 +54,7 @@ class PageText:
 def check_text(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
     """Check a text as `augrecipes check` does, and list its steps, for the page."""
     page = PageText(request.text)
-    recipe, problems = _diagnosed(studio, request.text)
+    recipe, problems = _diagnose(studio, request.text)
     spans, extends = None, None
     try:
         spans = edit.read_spans(request.text)
@@ -71,7 +71,7 @@ def check_text(studio: Studio, request: RecipeRequest) -> dict[str, Any]:
             "severity": problem.severity,
             "code": problem.code,
             "message": message,
-            "more": _explained(problem.code),
+            "more": _explain(problem.code),
         }
         # A problem in a file that this one extends is shown at `extends`.
         where = page.between(_span_of(problem, spans, page) if here else extends or edit.TextSpan(0, 0))
@@ -91,11 +91,11 @@ def _gaps(page: PageText) -> Iterator[dict[str, Any]]:
     for gap in LEFT_OUT.finditer(page.text):
         line = page.between(edit.TextSpan(gap.start(), min(gap.end() + 1, len(page.text))))
         fix = {"title": "Delete this comment", "edits": [{**line, "text": ""}]}
-        said = {"severity": "warning", "code": "E602", "message": gap[1], "more": _explained("E602"), "fix": fix}
+        said = {"severity": "warning", "code": "E602", "message": gap[1], "more": _explain("E602"), "fix": fix}
         yield {**page.between(edit.TextSpan(*gap.span(1))), **said}
 
 
-def _diagnosed(studio: Studio, text: str) -> tuple[model.Recipe | None, Sequence[Diagnostic]]:
+def _diagnose(studio: Studio, text: str) -> tuple[model.Recipe | None, Sequence[Diagnostic]]:
     """Parse a text: the recipe, or None; and the problems that `check` finds."""
     try:
         recipe = studio.recipe(text)
@@ -116,7 +116,7 @@ def _fix_of(
     for offered in problem.fixes:
         if (fix := edit.quick_fix(spans, problem.line, problem.col, offered)) is None:
             continue
-        after = keys(_diagnosed(studio, edit.applied(spans.text, fix.edits))[1])
+        after = keys(_diagnose(studio, edit.applied(spans.text, fix.edits))[1])
         worse = any(code.startswith("E1") for code, _, _ in after - before)
         if not keys([problem]) & after and (len(after) < len(before) or not worse):
             return fix
@@ -137,7 +137,7 @@ def _span_of(problem: Diagnostic, spans: edit.Spans | None, page: PageText) -> e
     return edit.TextSpan(start, max(before, start))
 
 
-def _explained(code: str) -> str:
+def _explain(code: str) -> str:
     """Explain a code: what it means, why it matters, and how to fix it."""
     if (entry := codes.CODES.get(code)) is None:
         return ""

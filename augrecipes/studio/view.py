@@ -186,7 +186,7 @@ class View:
             xy = np.asarray(points, np.float32).reshape(len(points), -1)[:_MOST, :2]
             shown["keypoints"] = _numbers(xy[:, ::-1] if inputs.keypoints.format == "yx" else xy)
         if mask is not None and np.asarray(mask).ndim >= 2:
-            shown["mask"] = self.cache_png(_coloured(np.asarray(mask), size))["url"]
+            shown["mask"] = self.cache_png(_colour_mask(np.asarray(mask), size))["url"]
         return shown
 
     def _named(self, label: Any) -> str:
@@ -239,7 +239,7 @@ def png_of(image: NDArray[np.uint8]) -> bytes:
     return png
 
 
-def _coloured(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:
+def _colour_mask(mask: NDArray[Any], size: tuple[int, int]) -> NDArray[np.uint8]:
     """Colour a mask's ids as RGBA, transparent where it has none.
 
     Alpha is recovered by drawing the mask over black and over white: only opaque pixels look the same on both.

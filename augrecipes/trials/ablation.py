@@ -51,7 +51,7 @@ def arms(
     steps = [(step.site, step, parent) for step, parent in _steps(recipe.listed("train"))]
     steps += [(f"batch.{step.site}", step, parent) for step, parent in _steps(recipe.batch)]
     for name, step, parent in steps:
-        arm = _without(recipe, step)
+        arm = _leave_out(recipe, step)
         if reason := _reason(recipe, arm, step, parent, attempt):
             obstacles.append((name, reason))
         else:
@@ -67,7 +67,7 @@ def _steps(steps: Sequence[Step], parent: Step | None = None) -> Iterator[tuple[
             yield from _steps(step.steps, step)
 
 
-def _without(recipe: Recipe, step: Step) -> Recipe:
+def _leave_out(recipe: Recipe, step: Step) -> Recipe:
     """Remove a step, or put its evaluation counterpart there where images would otherwise change size."""
     arm = without_step(recipe, "train", step)
     instead = label(steps_of(derive((step,), recipe.scales.plain())), step.site)

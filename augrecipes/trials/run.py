@@ -152,7 +152,7 @@ class TrialRun:
 
     def _plan_trial(self, limits: Mapping[str, Any]) -> TrialPlan:
         """Take the plan from the cache where this trial ran before, or rehearse one."""
-        if (known := _cached(self._key, TrialPlan)) is not None:
+        if (known := _read_cached(self._key, TrialPlan)) is not None:
             return known
         self._advance("rehearsing", 0, 1)
         plan = rehearse(
@@ -196,7 +196,7 @@ class TrialRun:
     def _training(self, key: str, seed: int) -> TrainingResult:
         """Train once, or take the result from the cache."""
         name = f"{self._key}-{key[:16]}-{seed}"
-        if not self._fresh and (known := _cached(name, TrainingResult)) is not None:
+        if not self._fresh and (known := _read_cached(name, TrainingResult)) is not None:
             return known
         result = self._trainer.train(self._trainees.by_digest[key], seed, self._plan.steps, self._plan.points)
         TRIALS.write(name, json.dumps(asdict(result)).encode())
@@ -264,7 +264,7 @@ class TrialRun:
             yield f"of each bag at most {MOST_TILES} tiles are read"
 
 
-def _cached(name: str, record: type[T]) -> T | None:
+def _read_cached(name: str, record: type[T]) -> T | None:
     """Read a record from the cache; None where it is missing or its fields differ."""
     try:
         return record(**json.loads(TRIALS.read(name) or "null"))

@@ -108,7 +108,7 @@ class Trainer:
         began, dataset = perf_counter(), reseeded(trainee.train, seed)
         curve, losses, waits, seconds = list[tuple[int, float, float]](), list[float](), list[float](), list[float]()
         points_at = {round(steps * (k + 1) / points) for k in range(points)}
-        with _seeded(seed, self.device), self._naming_errors(dataset), closing(self._batches(dataset, seed)) as stream:
+        with _seeding(seed, self.device), self._naming_errors(dataset), closing(self._batches(dataset, seed)) as stream:
             first = next(stream)
             data = self._to_device(first, dataset)
             network = self.network(data[self.lesson.source].shape[-3]).to(self.device.where)
@@ -260,7 +260,7 @@ def _share_of_rate(step: int, steps: int) -> float:
 
 
 @contextmanager
-def _seeded(seed: int, device: Device) -> Iterator[None]:
+def _seeding(seed: int, device: Device) -> Iterator[None]:
     """Seed torch, use deterministic algorithms and half of the cores; restore all of it afterwards."""
     threads = torch.get_num_threads()
     before, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()

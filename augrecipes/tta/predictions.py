@@ -124,7 +124,7 @@ def _grids(views: ImageViews, predictions: Iterable[Any], how: str, fill: float 
         merge = voted if labels else MERGES[how]
         planes = merge(_of_one_shape([_on_window(read(prediction), symmetry, first) for symmetry, prediction in group]))
         finer = planes.shape[1] / geometry.after[0], planes.shape[2] / geometry.after[1]
-        scale = (_scale if images else _stretched)(finer, views.evaluation, geometry.after)
+        scale = (_scale if images else _mask_scale)(finer, views.evaluation, geometry.after)
         coarser = np.linalg.inv(scaling(scale, scale))
         rows, columns = (slice(span.start * scale, span.end * scale) for span in views.windows[number])
         size = rows.stop - rows.start, columns.stop - columns.start
@@ -159,7 +159,7 @@ def _scale(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> in
     return int(scale)
 
 
-def _stretched(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> int:
+def _mask_scale(finer: tuple[float, float], evaluation: Evaluation, view: Size) -> int:
     """Scale 1, as a mask is stretched to its view; the log reports each factor once.
 
     Raises:

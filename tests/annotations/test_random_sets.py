@@ -298,7 +298,7 @@ PLANTED: dict[str, tuple[Callable[[Path], None], Any, str, Any]] = {
     "any name": (mutants, records, "is_name", lambda name: True),
     "any polygon": (mutants, records, "numbers_of", lambda values, what, count=None: values),
     "links are not followed": (names, paths, "S_ISLNK", lambda _: False),
-    "every folder is the data's": (names, paths, "_inside", lambda _: b""),
+    "every folder is the data's": (names, paths, "_prefix", lambda _: b""),
 }  # fmt: skip
 
 

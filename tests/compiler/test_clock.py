@@ -204,8 +204,8 @@ def test_the_slow_step_is_the_slowest(run: Callable[[ar.Pipeline], object], opti
 
 @natively
 def test_planted_times_of_another_step_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    filled = clock._filled
-    monkeypatch.setattr(clock, "_filled", lambda labels: filled([*labels[1:], labels[0]]))
+    filled = clock._step_labels
+    monkeypatch.setattr(clock, "_step_labels", lambda labels: filled([*labels[1:], labels[0]]))
     assert slowest_of(one) != SLOW
 
 

@@ -251,13 +251,13 @@ def test_pages_are_frames_or_channels(tmp_path: Path) -> None:
 def test_windows_unpack_no_more_than_their_strips_or_tiles(
     layout: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unpacked, blocks = tiffs._unpacked, list[int]()
+    unpacked, blocks = tiffs._unpack, list[int]()
 
     def counted(data: bytes, of: Any, places: Any, *rest: int) -> Any:
         blocks.append(len(places))
         return unpacked(data, of, places, *rest)
 
-    monkeypatch.setattr(tiffs, "_unpacked", counted)
+    monkeypatch.setattr(tiffs, "_unpack", counted)
     for planar in (False, True):
         it = encoded(tiff(DEEP, packed=True, planar=planar, **layout), name="x", channels=3, dtype="uint16")
         for window, count in (((17, 20, 18, 21), 1), ((14, 14, 18, 18), 4 if "tiles" in layout else 2)):

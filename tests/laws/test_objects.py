@@ -244,8 +244,8 @@ MASKED = planted(check, CROPS, SEEDS, st.just(4), *SAMPLES[3:-1], st.just(True))
 test_planted_faults_are_found = planted_faults(
     {
         "what lies beside stays": (ALL, (points, "arrange", unfiltered)),
-        "mirrors go unseen": (ALL, (objects, "_toggled", lambda move, mirrored, **drawn: mirrored)),
-        "every step mirrors": (ALL, (objects, "_toggled", lambda move, mirrored, **drawn: not mirrored)),
+        "mirrors go unseen": (ALL, (objects, "_mirrored_flag", lambda move, mirrored, **drawn: mirrored)),
+        "every step mirrors": (ALL, (objects, "_mirrored_flag", lambda move, mirrored, **drawn: not mirrored)),
         "points of another box": (ALL, (points, "link", backwards)),
         "masks stay": (MASKED, (objects, "BESIDE", {**objects.BESIDE, "bboxes": ("object",)})),
         "one number for two objects": (MIXTURES, (batches.BatchArrays, "_annotate", unnumbered)),

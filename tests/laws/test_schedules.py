@@ -171,7 +171,7 @@ def check_rules(recipe: Recipe, epochs: Sequence[int]) -> None:
     """What one plan of all epochs does is what rules do with the numbers of each, at the same places."""
     flow, rules = flow_of(recipe, "uint8"), rules_for(recipe, "fast")
     for rule in rules:
-        for edit in rule_module._agreed(rule, recipe.steps, flow):
+        for edit in rule_module._common_edits(rule, recipe.steps, flow):
             for epoch in epochs:
                 now = recipe.in_epoch(epoch).steps
                 made = [rule_module._shape(one) for one in rule.rewrite(now, flow)]
@@ -428,7 +428,7 @@ test_planted_faults = planted_faults(
         ),
         "rules that look at the end alone": (
             lambda _: check_rules(ENDS, [0]),
-            (rule_module, "_agreed", lambda rule, steps, flow: [*rule.rewrite(steps, flow)]),
+            (rule_module, "_common_edits", lambda rule, steps, flow: [*rule.rewrite(steps, flow)]),
         ),
     }
 )

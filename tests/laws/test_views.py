@@ -299,7 +299,7 @@ def unlike(name: str, views: Any, given: Any) -> Any:
     return {key: [value[0]] * len(value) if isinstance(value, list) else value for key, value in made.items()}
 
 
-MOVED, ADDED, ROW, STACKED = Draws.position, Draws.add, of_views._Block.row, of_views._stacked
+MOVED, ADDED, ROW, STACKED = Draws.position, Draws.add, of_views._Block.row, of_views._stack_targets
 LAW = planted(check, with_views(), LEVELS, SEEDS)
 
 
@@ -312,8 +312,8 @@ test_planted_faults_are_found = planted_faults(
         "all views draw alike": (check_sharing, (Draws, "position", first_key)),
         "what is shared is drawn for each": (check_sharing, (Draws, "add", each_for_itself)),
         "views in another order": (LAW, (of_views._Block, "row", backwards)),
-        "the boxes of the first view on all": (on_it, (of_views, "_stacked", unlike)),
-        "what lies on the first view on all that share steps": (check_parted, (of_views, "_stacked", unlike)),
+        "the boxes of the first view on all": (on_it, (of_views, "_stack_targets", unlike)),
+        "what lies on the first view on all that share steps": (check_parted, (of_views, "_stack_targets", unlike)),
         "the numbers of the end in all epochs": (check_epochs, (ImagePipeline, "in_epoch", lambda self, _: self)),
     }
 )

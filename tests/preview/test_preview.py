@@ -279,10 +279,10 @@ def test_low_resolution_that_is_read_says_so(scenes: Scenes) -> None:
 def test_long_facts_are_wrapped_and_none_is_cut() -> None:
     line = "lr: made of hr · AStep that says very much of what it drew, word after word, and more · JPEG 62 · x"
     for room in (90, 200, 400):
-        lines = sheets._wrapped(line, room, 17)
+        lines = sheets._wrap(line, room, 17)
         assert all(width_px(one, 17) <= room for one in lines)
         assert " ".join(lines).replace(" · ", " ").split() == line.replace(" · ", " ").split()
-    assert len(sheets._wrapped(line, 10_000, 17)) == 1
+    assert len(sheets._wrap(line, 10_000, 17)) == 1
 
 
 @pytest.mark.parametrize(

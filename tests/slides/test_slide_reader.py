@@ -28,7 +28,7 @@ from augrecipes.sources.slides.opened import listed_slide, open_slide
 from augrecipes.sources.slides.pyramid import Part, Pyramid, level_for, source_part, thumbnail, window_of
 
 LIMIT = 10**8
-TOUCHED: Any = jpeg_tiles._touched
+TOUCHED: Any = jpeg_tiles._tile_pieces
 DIRECT = [kind for kind, (_, _, direct, _) in KINDS.items() if direct]
 
 
@@ -109,7 +109,7 @@ test_planted_faults_are_caught = planted_faults({
     "Adobe's mark is missing": (corner_of("rgb"), (jpeg_tiles, "_ADOBE", b""), UNSAID),
     "black outside": (corner_of("420"), (jpeg_tiles, "WHITE", 0)),
     "the last tile is left out": (
-        corner_of("420"), (jpeg_tiles, "_touched", lambda index, part: list(TOUCHED(index, part))[:-1])
+        corner_of("420"), (jpeg_tiles, "_tile_pieces", lambda index, part: list(TOUCHED(index, part))[:-1])
     ),
 })  # fmt: skip
 

@@ -44,10 +44,10 @@ def lower(nodes: Sequence[Step]) -> tuple[tuple[Lowered, ...], Sites]:
     Keys are assigned later, object by object: building a Compose or a group reseeds its children.
     """
     sites: Sites = []
-    return tuple(_lowered(node, sites) for node in nodes), sites
+    return tuple(_lower(node, sites) for node in nodes), sites
 
 
-def _lowered(node: Step, sites: Sites, share: str = "tile") -> Lowered:
+def _lower(node: Step, sites: Sites, share: str = "tile") -> Lowered:
     """Lower one node.
 
     Args:
@@ -56,9 +56,9 @@ def _lowered(node: Step, sites: Sites, share: str = "tile") -> Lowered:
         share: `share` of the group around the node.
     """
     if isinstance(node, Fused):
-        return Lowered(node, None, tuple(_lowered(step, sites, share) for step in node.steps))
+        return Lowered(node, None, tuple(_lower(step, sites, share) for step in node.steps))
     share = node.share or share
-    children = tuple(_lowered(child, sites, share) for child in node.steps)
+    children = tuple(_lower(child, sites, share) for child in node.steps)
     step = group(node, [*transforms_of(children)]) if node.is_group else transform(node)
     sites.append((step, node.site, share == "bag"))
     if isinstance(node, ObjectStep):

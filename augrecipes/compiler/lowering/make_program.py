@@ -94,7 +94,7 @@ class ProgramMaker:
 
     def _difference(self, step: Any, op: Op, sink: Sink) -> str:
         """How an op differs from its transform on this machine; empty: it does not."""
-        known = _known(step, op)
+        known = _comparison_key(step, op)
         if known in self._tried:
             return ""
         if not same_draws(Program(self._kernels, [op], sink, self._seed, self._pixels), step, op, self.position):
@@ -136,7 +136,7 @@ class ProgramMaker:
                 python_draws[place] = step
             if dtype != _BYTE and (why := why_mask_not_native(step, op.numbers, dtype, exactly=exactly)):
                 raise OpaqueError(f"{op.label} {why}")
-            if step is not None and (known := _known(step, op, like)) not in self._tried:
+            if step is not None and (known := _comparison_key(step, op, like)) not in self._tried:
                 if not matches_reference(self._kernels, step, op, self._seed, self.position, like):
                     raise OpaqueError(f"{op.label} changes these masks differently from the kernels")
                 self._tried.add(known)
@@ -147,7 +147,7 @@ class ProgramMaker:
         return program
 
 
-def _known(step: Any, op: Op, *labels: Any) -> tuple[Any, ...]:
+def _comparison_key(step: Any, op: Op, *labels: Any) -> tuple[Any, ...]:
     """The key under which a step is compared with its op once: all of it but the ranges that it draws from."""
     numbers = replace(op.numbers, arguments=(), expected_draws=_SAME_DRAWS)
     return type(step), replace(op, p=float(op.p > 0), numbers=numbers), labels

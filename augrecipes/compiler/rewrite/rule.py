@@ -225,13 +225,13 @@ def _straight(steps: Steps, flow: Flow, rules: tuple[Rule, ...], fired: list[Fir
     if any(op_record(s.name).changes_dtype for step in steps for s in singles(step)):
         flow = replace(flow, dtype=None)
     flows = flows_before_each(steps, flow)
-    steps = tuple(_inside(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
+    steps = tuple(_rewrite_children(step, flow, rules, fired) for step, flow in zip(steps, flows, strict=True))
     for rule in rules:
-        steps = _edited(rule, steps, flow, fired)
+        steps = _apply_rule(rule, steps, flow, fired)
     return steps
 
 
-def _agreed(rule: Rule, steps: Steps, flow: Flow) -> list[Edit]:
+def _common_edits(rule: Rule, steps: Steps, flow: Flow) -> list[Edit]:
     """The edits that a rule makes in every epoch alike."""
     epochs = [{_shape(edit): edit for edit in rule.rewrite(nodes, flow)} for nodes in in_each_epoch(steps)]
     return [
@@ -245,9 +245,9 @@ def _shape(edit: Edit) -> tuple[object, ...]:
     return edit.start, edit.stop, *(step.site for step in edit.steps)
 
 
-def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
+def _apply_rule(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
     """The steps after one rule."""
-    edits = _agreed(rule, steps, flow)
+    edits = _common_edits(rule, steps, flow)
     result: list[Step] = []
     place, levels = 0, 0.0
     for edit, end in zip(edits, [*(edit.start for edit in edits), len(steps)][1:], strict=True):
@@ -262,7 +262,7 @@ def _edited(rule: Rule, steps: Steps, flow: Flow, fired: list[Firing]) -> Steps:
     return (*result, *steps[place:])
 
 
-def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
+def _rewrite_children(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]) -> Step:
     if not is_open(node):
         return node
     flow = replace(flow, encoded=False)  # inside groups images are decoded
@@ -274,7 +274,7 @@ def _inside(node: Step, flow: Flow, rules: tuple[Rule, ...], fired: list[Firing]
     else:
         if node.name != groups.ONE_OF:
             flow = flow_before(node.steps, flow)  # any of them may come after any other
-        inside = tuple(_inside(child, flow, rules, fired) for child in node.steps)
+        inside = tuple(_rewrite_children(child, flow, rules, fired) for child in node.steps)
         for rule in singly:
-            inside = tuple(step for child in inside for step in _edited(rule, (child,), flow, fired))
+            inside = tuple(step for child in inside for step in _apply_rule(rule, (child,), flow, fired))
     return node if inside == node.steps else replace(node, steps=inside)

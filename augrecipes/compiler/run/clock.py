@@ -206,14 +206,14 @@ def clocked(
         return clock.run(sites.get(label, label), step, args, kwargs)
 
     def watch(program: Program) -> None:
-        names = [*(sites.get(label, label) for label in _filled(program.labels)), SINK, DECODE]
+        names = [*(sites.get(label, label) for label in _step_labels(program.labels)), SINK, DECODE]
         program.timed(lambda spent: clock.charge((name, 1e-9 * n) for name, n in zip(names, spent, strict=True)))
 
     route_steps(pipeline, call, watch)
     return [node.site for node in nodes]
 
 
-def _filled(labels: Sequence[str]) -> Iterator[str]:
+def _step_labels(labels: Sequence[str]) -> Iterator[str]:
     """The labels of a program's ops; an op between two steps counts with the step before."""
     last = SINK
     for label in labels:

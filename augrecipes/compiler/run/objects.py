@@ -29,10 +29,10 @@ def follow_mirrors(steps: Iterable[Any]) -> None:
         follow_mirrors(getattr(step, "transforms", ()))
         record, functions = op_record(type(step).__name__), getattr(step, "_key2func", {})
         if "keypoints" in functions and (not record.is_known or record.action in ("dihedral", "warp")):
-            functions[MIRRORED] = partial(_toggled, functions["keypoints"])
+            functions[MIRRORED] = partial(_mirrored_flag, functions["keypoints"])
 
 
-def _toggled(move: Any, mirrored: bool, **drawn: Any) -> bool:
+def _mirrored_flag(move: Any, mirrored: bool, **drawn: Any) -> bool:
     """The flag behind a step; a negative determinant of its draw reverses the orientation."""
     corners = np.asarray(move(_CORNERS.copy(), **drawn))[:, :2]
     return mirrored != (len(corners) == len(_CORNERS) and bool(np.linalg.det(corners[1:] - corners[0]) < 0))

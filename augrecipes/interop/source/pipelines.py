@@ -186,7 +186,7 @@ def chosen(matches: list[Match], key: str, place: Place) -> tuple[Match, Match |
         RecipeError: several pipelines match, or none.
     """
     if key:
-        named = _named(matches, key)
+        named = _match_key(matches, key)
         if len(named) == 1:
             return named[0], None
         if not named:
@@ -214,7 +214,7 @@ def _with_defaults(match: Match, others: list[Match]) -> Match:
     return match if match.has_defaults else next(usual, match)
 
 
-def _named(matches: list[Match], key: str) -> list[Match]:
+def _match_key(matches: list[Match], key: str) -> list[Match]:
     """The pipelines whose path equals the key, or else begins with it, or else ends with it."""
     whole = [each for each in matches if each.path == key] or [
         each for each in matches if each.path.startswith(f"{key}.")

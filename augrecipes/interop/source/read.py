@@ -61,7 +61,7 @@ def read(
     notes: list[str] = []
     for other in _bases(source):
         if (reading := _read_base(other, file, root, depth, notes)) is not None:
-            base = _extended(base, reading.names)
+            base = _merge_base(base, reading.names)
             notes += reading.notes
     try:
         readings, unread = _readings(source, settings, wanted, base)
@@ -78,7 +78,7 @@ def read(
         way = f"{tests}: leave only the pipeline in the file"
         pipelines = tuple(replace(each, assumed=(*each.assumed, way)) for each in pipelines)
     own = {key: value for key, value in readings[TestChoice()].module.items() if key != _BASE}
-    return SourceReading(pipelines, _extended(base, own) if base else own, notes)
+    return SourceReading(pipelines, _merge_base(base, own) if base else own, notes)
 
 
 def _readings(
@@ -141,7 +141,7 @@ def _read_base(other: str, file: str, root: Path | None, depth: int, notes: list
     return None
 
 
-def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+def _merge_base(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A base mapping updated by a file's own, recursively, as MM's frameworks merge configs."""
     budget.spend(len(base) + len(own))
     if depth >= limits.MAX_DEPTH or own.get(_DELETE) is True:
@@ -150,7 +150,7 @@ def _extended(base: Mapping[str, Any], own: Mapping[str, Any], depth: int = 0) -
     for key, value in own.items():
         before = base.get(key)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
-            extended[key] = _extended(before, value, depth + 1)
+            extended[key] = _merge_base(before, value, depth + 1)
     return extended
 
 

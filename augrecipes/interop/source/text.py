@@ -65,7 +65,7 @@ def parse(text: str, file: str) -> SourceText:
     # As Python's parser counts lines: a form feed is not a line break.
     lines = re.split(b"\r\n|[\r\n]", text.encode("utf-8", "surrogatepass"))
     try:
-        tree = _parsed(text)
+        tree = _parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = Place(file, getattr(error, "lineno", None) or 1, max(getattr(error, "offset", None) or 1, 1))
         message = getattr(error, "msg", None) or str(error) or "nested too deeply"
@@ -73,7 +73,7 @@ def parse(text: str, file: str) -> SourceText:
     return SourceText(file, tree, lines)
 
 
-def _parsed(text: str) -> ast.Module:
+def _parse(text: str) -> ast.Module:
     """Parse source without warnings about it.
 
     The parser's time is quadratic in the length of a dotted name, an f-string or a line.

@@ -132,15 +132,15 @@ def _call(call: Call, *, config: bool = False) -> Call:
             theirs = torchvision.PARAMETERS.get(call.name, ()) if of_torchvision else argument_schemas(call.name)
             takes = [key for key in theirs if key not in ("p", "transforms")] or PLACES.get(call.name, "").split()
             args = dict(zip(takes, args.pop(POSITIONAL), strict=False)) | args
-        ((name, body),) = _written(replace(call, args=args)).items()
+        ((name, body),) = _step_form(replace(call, args=args)).items()
         line = f"{name}: {flow(body)}".replace('"${', "${").replace('}"', "}").replace('\\"', '"')
         why = f"fill in `{short(line, _LONGEST)}`: {why}"
     return replace(call, args={}, unread=why)
 
 
-def _written(call: Call) -> dict[str, Any]:
+def _step_form(call: Call) -> dict[str, Any]:
     """A call in the form of a recipe's step."""
-    steps = {} if call.children is None else {"steps": [_written(child) for child in call.children]}
+    steps = {} if call.children is None else {"steps": [_step_form(child) for child in call.children]}
     return {call.name: call.args | steps}
 
 

@@ -186,11 +186,11 @@ def take_scene_targets(data: dict[str, Any], inputs: Inputs) -> list[SceneTarget
             continue
         like = LIKE[target.like if target.like in LIKE else "mask"]
         array, listed = stacked(value, name, like)
-        targets.append(SceneTarget(name, like, _checked(array, name, target, inputs), listed, target))
+        targets.append(SceneTarget(name, like, _check(array, name, target, inputs), listed, target))
     return targets
 
 
-def _checked(array: Any, name: str, target: Target, inputs: Inputs) -> np.ndarray:
+def _check(array: Any, name: str, target: Target, inputs: Inputs) -> np.ndarray:
     """The array of a target with the axes and the dtype that its declaration asks for."""
     if not isinstance(array, np.ndarray):
         raise DataError(f"{name} must be a numpy array, got {type(array).__name__}")

@@ -265,7 +265,7 @@ class PairPipeline(pipeline.Pipeline):
         first = self.keyed_steps[0] if self.keyed_steps else None
         # Where the first step crops, only its window of a file is decoded.
         cuts = isinstance(first, PairStep) and first.how == "window"
-        arrays: dict[str, Any] = dict(images) if cuts else _decoded(images)
+        arrays: dict[str, Any] = dict(images) if cuts else _decode(images)
         matrix = np.eye(3) if self.compiled.save_applied_params else None
         scene = Scene(arrays, self.factors, matrix, stages)
         self.position(*key)
@@ -273,7 +273,7 @@ class PairPipeline(pipeline.Pipeline):
             for step in self.keyed_steps:
                 step(scene=scene)
                 if cuts and step is first:
-                    scene.arrays |= _decoded(scene.arrays)
+                    scene.arrays |= _decode(scene.arrays)
                 if not isinstance(step, Degrade):  # a Degrade adds a stage for each of its steps
                     scene.add_stage(self.label_of(step))
             scene.size()
@@ -287,7 +287,7 @@ class PairPipeline(pipeline.Pipeline):
         return scene
 
 
-def _decoded(images: SceneImages) -> dict[str, np.ndarray]:
+def _decode(images: SceneImages) -> dict[str, np.ndarray]:
     return {name: image.array() if isinstance(image, EncodedWindow) else image for name, image in images.items()}
 
 

@@ -118,12 +118,12 @@ class PairStep(A.BaseCompose):  # type: ignore[misc]
             return image[y_min:y_max, x_min:x_max]
         image = image.array() if isinstance(image, EncodedWindow) else image
         if self.how == "resampled" and "matrix" not in params and "scale" in params:
-            return np.atleast_3d(_rescaled(step, params, image, factor))
+            return np.atleast_3d(_rescale(step, params, image, factor))
         own = params if self.how == "plain" else _scaled_params(params, factor)
         return np.atleast_3d(step.apply_with_params({**own, "shape": image.shape}, image=image)["image"])
 
 
-def _rescaled(step: Any, params: dict[str, Any], image: np.ndarray, factor: int) -> np.ndarray:
+def _rescale(step: Any, params: dict[str, Any], image: np.ndarray, factor: int) -> np.ndarray:
     """Resize an image by the scale that was drawn, rounded to whole cells of the common grid."""
     rows, columns = params["shape"][:2]
     scale = params["scale"]

@@ -30,7 +30,7 @@ def sheet(recipe: Recipe, request: SheetRequest) -> Sheet:
     """Make the sheet of a recipe of kind pair; DataError where nothing can be shown."""
     pipeline, files = request.opened(recipe, save_applied_params=True)
     if request.pairs:
-        return _degraded(request, request.pairs, pipeline, files)
+        return _degradation_sheet(request, request.pairs, pipeline, files)
     drawn, skipped = request.drawn(pipeline, files)
     rows = [_scene(sample, pipeline, request) for sample in drawn]
     scales = f"{':'.join(pipeline.outputs)} = {':'.join(str(recipe.scales[name]) for name in pipeline.outputs)}"
@@ -83,7 +83,7 @@ def _scene(drawn: DrawnSample, pipeline: PairPipeline, request: SheetRequest) ->
     return SheetRow(groups, source, short_path(drawn.sample.path), notes)
 
 
-def _degraded(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: Any) -> Sheet:
+def _degradation_sheet(request: SheetRequest, pairs: int, pipeline: PairPipeline, files: Any) -> Sheet:
     """Make a sheet of pairs at one size, with the steps that acted on a single target, in the order of their runs."""
     recipe, ran = pipeline.recipe, dict[str, None]()  # an ordered set of labels
     names = sorted(pipeline.outputs, key=lambda name: (recipe.scales[name], name in pipeline.targets))

@@ -85,7 +85,7 @@ class ViewsPipeline(ImagePipeline):
             block = _Block(name, count, allocate)
             make = self.parts[name].for_this_thread(epoch).sample
             views = [make(epoch, index, k, dict(inputs), partial(block.row, k)) for k in range(count)]
-            results |= _stacked(name, views, inputs)
+            results |= _stack_targets(name, views, inputs)
             results[name] = block.array if name not in out or callable(out[name]) else out[name]
             if self.recipe.correspondence and name in places:
                 results[f"{name}_matrix"] = np.linalg.inv(places[name])
@@ -173,7 +173,7 @@ class _Block:
         return self.array[k]
 
 
-def _stacked(name: str, views: list[dict[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _stack_targets(name: str, views: list[dict[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The targets beside the images of views, as `NAME_target`: masks as one array, others as lists."""
     targets = {*inputs, "object", "keypoint_object"} - {_IMAGE}
     changed = [key for key in views[0] if key in targets and views[0][key] is not inputs.get(key)]

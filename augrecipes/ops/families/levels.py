@@ -42,7 +42,7 @@ def _curves(params: Mapping[str, Any]) -> tuple[float, ...]:
     return (float(len(low)), *low, *flat(params["high_y"]))
 
 
-def _dropped(params: Mapping[str, Any]) -> tuple[float, ...]:
+def _drops(params: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(float(channel in params["channels_to_drop"]) for channel in range(_RGB))
 
 
@@ -131,7 +131,7 @@ RECORDS = (
         channels=(2, 3, 4, 5),
         gain=1.0,
         rising={"channel_drop_range": 0},
-        native=encoder(EFFECTS.DROPS_CHANNELS, DRAWS.DROPPED_CHANNELS, ["channel_drop_range"], _dropped, [_fill]),
+        native=encoder(EFFECTS.DROPS_CHANNELS, DRAWS.DROPPED_CHANNELS, ["channel_drop_range"], _drops, [_fill]),
         native_note="`fill` of 0 to 255",
     ),
 )

@@ -87,13 +87,13 @@ def read(source: files.PathView, options: records.AnnotationOptions, annotations
                 raise records.RecordError(what)
             annotations.add_points(obj, values)
 
-    annotations.read_each(file, _numbered(content["annotations"]), add)
+    annotations.read_each(file, _with_ids(content["annotations"]), add)
     annotations.root = annotations.within = files.folder_of(
         options, annotations.names, _image_folders(path), source.path
     )
 
 
-def _numbered(entries: list[Any]) -> Iterator[tuple[int, Any]]:
+def _with_ids(entries: list[Any]) -> Iterator[tuple[int, Any]]:
     """Yield each entry with its id, or with its place in the list where it has no usable id."""
     for place, entry in enumerate(entries, 1):
         number = entry.get("id") if isinstance(entry, dict) else None

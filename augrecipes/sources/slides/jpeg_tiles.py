@@ -155,7 +155,7 @@ class JpegTiles(Pyramid):
         """See `Pyramid.read`."""
         index = self._indices[level]
         clipped = part.inside(index.width, index.height)
-        pieces = [*_touched(index, clipped)]
+        pieces = [*_tile_pieces(index, clipped)]
         sizes = {(piece.width, piece.height) for *_, piece in pieces}
         shared = len(pieces) > 1 and sizes != {(index.tile_width, index.tile_height)}
         if len(pieces) == 1 and clipped == part:
@@ -210,7 +210,7 @@ class JpegTiles(Pyramid):
         return tile
 
 
-def _touched(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:
+def _tile_pieces(index: TileIndex, part: Part) -> Iterator[tuple[int, int, Part]]:
     """Yield the tiles that a part of a level touches: column, row, and the piece of the part on the tile."""
     if not part.width * part.height:
         return

@@ -135,7 +135,7 @@ def list_slides(paths: Sequence[str], windows: Windows) -> list[ListedSlide | Da
 
     def listed(path: str) -> ListedSlide | DataError:
         try:
-            return _listed(path, windows)
+            return _list_slide(path, windows)
         except DataError as error:
             return error
         except OSError as error:  # deleted meanwhile
@@ -179,7 +179,7 @@ def _files(text: str) -> list[str]:
     return files
 
 
-def _listed(path: str, windows: Windows) -> ListedSlide:
+def _list_slide(path: str, windows: Windows) -> ListedSlide:
     stamp, mask = cache.stamp_of_file(path, "slide"), None
     if windows.tissue_is_path:
         mask = mask_file(path, os.fsdecode(str(windows.tissue)))

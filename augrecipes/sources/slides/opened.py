@@ -231,15 +231,15 @@ def check_mirax(path: str) -> None:
             text = file.read(_MOST).decode("utf-8", "replace")
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", ini) from None
-    across, down = (_within(ini, text, f"IMAGENUMBER_{axis}", _MOST) for axis in "XY")
+    across, down = (_largest_value(ini, text, f"IMAGENUMBER_{axis}", _MOST) for axis in "XY")
     if across * down > _MOST:
         raise DataError(f"{across}×{down} images are more than a slide can have: {_MOST:,}", ini)
-    _within(ini, text, "CameraImageDivisionsPerSide", min(across, down))
+    _largest_value(ini, text, "CameraImageDivisionsPerSide", min(across, down))
     for side in ("WIDTH", "HEIGHT"):
-        _within(ini, text, f"DIGITIZER_{side}", _SIDE)
+        _largest_value(ini, text, f"DIGITIZER_{side}", _SIDE)
 
 
-def _within(path: str, text: str, name: str, most: int) -> int:
+def _largest_value(path: str, text: str, name: str, most: int) -> int:
     """The largest value of a key in the text, 1 without any; DataError unless all are from 1 to `most`."""
     values = [value.strip() for value in re.findall(rf"^[ \t]*{name}[ \t]*=(.*)$", text, re.MULTILINE)]
     for value in values:

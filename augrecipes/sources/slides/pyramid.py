@@ -123,7 +123,7 @@ def find_downsample(
     if mpp is None:
         assert level is not None
         if level >= len(slide.levels):
-            raise DataError(f"has no level {level}; there are {_listed(slide.levels)}", path)
+            raise DataError(f"has no level {level}; there are {_level_list(slide.levels)}", path)
         return slide.levels[level].downsample
     finest = slide_mpp or (None if slide.mpp is None else sum(slide.mpp) / 2)
     if finest is None:
@@ -135,7 +135,7 @@ def find_downsample(
     return 1.0 if abs(downsample - 1) <= _SAME else downsample
 
 
-def _listed(levels: tuple[Level, ...]) -> str:
+def _level_list(levels: tuple[Level, ...]) -> str:
     return ", ".join(f"{k} ({level.width}×{level.height} px)" for k, level in enumerate(levels))
 
 
@@ -228,7 +228,7 @@ def window_of(
     if part.width * part.height > max_pixels:
         raise DataError(
             f"a window of {side}×{side} px would be made of {part.width}×{part.height} px of level {number}, "
-            f"more than the limit of {max_pixels:,}; its levels are {_listed(slide.levels)}",
+            f"more than the limit of {max_pixels:,}; its levels are {_level_list(slide.levels)}",
             path,
         )
     return SlideWindow(slide, number, part, (side, side, channels))

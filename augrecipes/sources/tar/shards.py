@@ -37,19 +37,19 @@ _CLASS = b"cls"
 Grouped = dict[bytes, dict[bytes, int]]
 
 
-def _listed(path: str) -> tuple[str, cache.Arrays]:
+def _index_archive(path: str) -> tuple[str, cache.Arrays]:
     """The fingerprint of an archive, and its index as arrays, from the cache if it is unchanged."""
     stamp = cache.stamp_of_file(path, "tar archive")
     OPENED.forget((path, stamp))
     archive = OPENED.at(path, stamp)
     status = archive.status()
     key = f"{status.st_dev:x}-{status.st_ino:x}"
-    return stamp, cache.memo(cache.ARCHIVES, key, cache.stamp_of(status), lambda: _scanned(path, archive))
+    return stamp, cache.memo(cache.ARCHIVES, key, cache.stamp_of(status), lambda: _scan(path, archive))
 
 
-def _scanned(path: str, archive: Archive) -> cache.Arrays:
+def _scan(path: str, archive: Archive) -> cache.Arrays:
     members = list_members(path, archive)
-    samples = _grouped(path, members)
+    samples = _group_files(path, members)
     extensions = dict.fromkeys(extension for files in samples.values() for extension in files)
     numbers = {extension: number for number, extension in enumerate(extensions)}
     keys = PathTable.from_names(list(samples))
@@ -67,7 +67,7 @@ def _scanned(path: str, archive: Archive) -> cache.Arrays:
     return arrays if labels is None else {**arrays, "labels": labels}
 
 
-def _grouped(path: str, members: Sequence[Member]) -> Grouped:
+def _group_files(path: str, members: Sequence[Member]) -> Grouped:
     """For each key, the numbers of its files by extension."""
     samples: Grouped = {}
     for k, (name, place, *_) in enumerate(members):
@@ -200,7 +200,7 @@ class TarShards(Source):
             raise DataError("no archive is given")
         if len({*named}) < len(named):
             raise DataError("is given twice", next(path for path in named if named.count(path) > 1))
-        stamps, contents = zip(*machine.in_threads(_listed, named, _THREADS), strict=True)
+        stamps, contents = zip(*machine.in_threads(_index_archive, named, _THREADS), strict=True)
         self.archives, self.stamps = tuple(named), tuple(stamps)
         own = [os.fsdecode(content["extensions"].tobytes()).split("\0") for content in contents]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(chain(*own)))}
