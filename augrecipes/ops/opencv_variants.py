@@ -14,7 +14,9 @@ import numpy as np
 
 from augrecipes.compat import normals
 from augrecipes.native.kernels import Library
+from augrecipes.native.op_numbers import LIMITS
 
+_SSE3 = 3  # its number in OpenCV
 _WIDTH = 255  # px of the probe images
 _ALL = 1 << 30  # any row
 _STRIPS, _TRIED = 256, 40_000
@@ -58,6 +60,12 @@ def filters() -> int:
     """OpenCV's vector width of filters in which it fuses; 0: it does not fuse."""
     row, weights = np.full((1, _WIDTH), 13, np.uint8), np.array([[0.1, 0.4]], np.float32)
     return _vector_length(cv2.filter2D(row, -1, weights)[0] == 6)  # 7 where it does not
+
+
+@cache
+def widest_filter() -> int:
+    """The widest square kernel, in px, that OpenCV applies without a Fourier transform."""
+    return LIMITS.WIDEST_FILTER if cv2.checkHardwareSupport(_SSE3) else 7  # areas < 130, or < 50
 
 
 @cache

@@ -113,12 +113,20 @@ def test_letters_that_a_move_exchanges(letters: Path, step: str, moves: dict[str
     assert ("no draw mirrors" in safety.report().text()) == (not moves)
 
 
+def unevenness(safety: LabelSafety) -> float:
+    """χ² of the eight symmetries, of which each is as likely: 24.3 is exceeded once in a thousand."""
+    shares = np.array([share.value for share in drawn_moves(safety).values()])
+    shares = np.append(shares, 1 - shares.sum())
+    return float(safety.draws * 8 * np.square(shares - 1 / 8).sum())
+
+
 @pytest.mark.usefixtures("few_draws")
 def test_all_symmetries_that_are_drawn_and_no_others(letters: Path) -> None:
     safety = label_safety(recipe("D4: {p: 1.0}"), letters)
     assert drawn_moves(safety).keys() == D4.keys() - {"e"}
-    shares = drawn_moves(safety).values()
-    assert sum(share.low < 1 / 8 < share.high for share in shares) >= 6  # of seven intervals of 95 %
+    assert unevenness(safety) < 24.3
+    often = "OneOf: {steps: [{D4: {p: 0.9}}, {HorizontalFlip: {p: 0.3}}], p: 1.0}"
+    assert unevenness(label_safety(recipe(often), letters)) > 24.3
     assert (mirrored(safety, "h"), mirrored(safety, "r180")) == (MIRRORED, TURNED)
     both = label_safety(recipe("HorizontalFlip: {p: 1.0}", "VerticalFlip: {p: 1.0}"), letters)
     assert drawn_moves(both).keys() == {"r180"}

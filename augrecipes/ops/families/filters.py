@@ -17,6 +17,11 @@ def _sides(step: Any) -> tuple[int, int]:
     return low, max(low, high)
 
 
+def _filter_sides(step: Any) -> tuple[int, int] | None:
+    """The sides of a kernel; None if OpenCV applies it by a Fourier transform, which rounds otherwise."""
+    return _sides(step) if _sides(step)[1] <= opencv("widest_filter")(step) else None
+
+
 def _weights(params: Mapping[str, Any]) -> tuple[float, ...]:
     weights = params["kernel"]
     values = flat(weights.astype("float32")) if len(weights) <= LIMITS.MOST_WEIGHTS else ()
@@ -67,7 +72,7 @@ RECORDS = (
     ),
     _odd_blur(
         "MotionBlur",
-        native=_convolution(DRAWS.MOTION, [_sides, "angle_range", "direction_range", "allow_shifted"], "kernel"),
+        native=_convolution(DRAWS.MOTION, [_filter_sides, "angle_range", "direction_range", "allow_shifted"], "kernel"),
         native_with={"blur_limit": UpTo(LIMITS.WIDEST_FILTER)},
     ),
     _blur("ZoomBlur", limits={"max_factor": (1, 10), "step_factor": (0.001, 1_000_000)}),
