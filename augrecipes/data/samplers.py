@@ -88,7 +88,7 @@ class SampledSchedule(order.BatchSchedule):
     def _drawn(self, epoch: int) -> list[Any]:
         """The positions, or lists of them, that the sampler yields in this epoch."""
         samplers = samplers_in(self.sampler)
-        with _global_seeds(mix(self.seed, epoch, _SAMPLER), samplers):
+        with _seed_all(mix(self.seed, epoch, _SAMPLER), samplers):
             for each in samplers:
                 if callable(set_epoch := getattr(each, "set_epoch", None)):
                     set_epoch(epoch)
@@ -100,7 +100,7 @@ class SampledSchedule(order.BatchSchedule):
 
 
 @contextmanager
-def _global_seeds(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
+def _seed_all(seed: int, samplers: Iterable[Any]) -> Iterator[None]:
     """Seed all global random generators inside the block, and restore them afterwards.
 
     A sampler's own torch generator is seeded with this seed and its own initial one.

@@ -217,17 +217,17 @@ def _everything_to_all(*given: Any, **others: Any) -> Any:
     return replace(schedule_by(*given, **others), rank=0, world_size=1)
 
 
-seeded, schedule_by = samplers._global_seeds, samplers.schedule_by
+seeded, schedule_by = samplers._seed_all, samplers.schedule_by
 RANDOM = ("random", "weighted", "buckets", "Python's and numpy's")
 OF_THEIR_OWN = [name for name in SAMPLERS if "own" in name]
 test_planted_faults_are_caught = planted_faults(
     {
         **{f"draws of the process, {name}": (
-            partial(law_of, name), (samplers, "_global_seeds", lambda *_: nullcontext()))
+            partial(law_of, name), (samplers, "_seed_all", lambda *_: nullcontext()))
            for name in RANDOM},
         **{f"draws of generators that go on, {name}": (
             lambda _, name=name: test_passes_resume_at_every_batch(name),
-            (samplers, "_global_seeds", lambda seed, _: seeded(seed, ())))
+            (samplers, "_seed_all", lambda seed, _: seeded(seed, ())))
            for name in OF_THEIR_OWN},
         **{f"repeats that draw alike, {name}": (
             partial(law_of, name), (order, "number_repeats", lambda positions, n: positions))
