@@ -129,7 +129,8 @@ class Sink:
         for plane, part, (scale, shift) in zip(planes, parts, self._affines(image.dtype, len(planes)), strict=True):
             values = np.multiply(plane, np.float32(scale), out=plane)
             values += np.float32(shift) if shift else np.float32(-0.0)
-            part[...] = np.rint(np.fmin(np.fmax(values, 0), self._top)) if self._top else values
+            with np.errstate(over="ignore"):  # beyond the range of float16: infinite, as the kernels have it
+                part[...] = np.rint(np.fmin(np.fmax(values, 0), self._top)) if self._top else values
             if valid is not None:
                 part[~valid] = 0
 
