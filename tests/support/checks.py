@@ -183,7 +183,8 @@ def planted(law: Callable[..., object], *examples: st.SearchStrategy[Any]) -> Ca
 @cache
 def read(file: str) -> dict[str, Any]:
     """Read the YAML file of the same name as a test file."""
-    return yaml.safe_load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times as fast
+    return yaml.load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"), loader)
 
 
 def table(file: str, name: str, *keys: str) -> pytest.MarkDecorator:
