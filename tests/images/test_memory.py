@@ -91,7 +91,7 @@ def no_memory_in_opencv(*given: Any, **more: Any) -> Any:
 # Decodes images of every format with too little memory, and prints what came of it.
 
 
-SIDE = 900  # px; an image is larger than what freed memory is lying about
+SIDE = 1200  # px; an image is larger than what freed memory is lying about
 SIZE = SIDE * SIDE * 3
 LIMITS = [round(SIZE * part) for part in (0.5, 1.1, 1.6, 3.2, 40)]
 

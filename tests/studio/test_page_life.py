@@ -98,8 +98,9 @@ def test_two_tabs_do_not_write_over_each_other(opened_page: Page, tab: Tab, brow
     other.saved()
     assert other.text == EDITED
     tab.drawn(12)
-    file.write_text(RECIPE.replace("25", "11"), encoding="utf-8")
     other.write(RECIPE.replace("25", "44"))
+    other.saved(False)  # a tab in which nothing was typed would follow the file
+    file.write_text(RECIPE.replace("25", "11"), encoding="utf-8")
     other.page.keyboard.press("Control+s")
     for name in ("added", "removed"):
         other.page.wait_for_selector(f"dialog .difference .{name}", timeout=PATIENCE)
