@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from augrecipes.errors import logger
 from augrecipes.native import build, layout
-from augrecipes.native.build import processor
 
 SWITCH = "AUGRECIPES_NATIVE"
 # Types of kernels' arguments: p a pointer, l int64, i int32, f float, d double.
@@ -282,7 +281,7 @@ def opened(handle: Any) -> Codec:
 
 
 # Common names of the instruction sets; on ARM the base set includes NEON.
-_NAMES = {"v3": "AVX2", "v4": "AVX-512"} | ({"base": "NEON"} if processor() == "arm64" else {})
+_NAMES = {"v3": "AVX2", "v4": "AVX-512"} | ({"base": "NEON"} if build.processor() == "arm64" else {})
 
 
 def described() -> str:
